@@ -9,6 +9,8 @@ interface Stored {
   lastModified: Date;
 }
 
+const about = { name: 'data-out', organization: 'Example Archive', basicRequired: true, issuers: [] };
+
 /**
  * What the client sees of the delivery API and of storage behind it, as docs/api.md says, in one small server: for tests of
  * the client alone. The whole service is in `service.ts`.
@@ -118,7 +120,7 @@ export class OutboxServer {
         return problem(outgoing, 400, 'invalid_request', 'this takes no credentials');
       return json(outgoing, this.keySet);
     }
-    if (url.pathname === '/v1/openapi.json') return json(outgoing, { openapi: '3.1.0', paths: { '/files': {} } });
+    if (url.pathname === '/v1/.well-known/data-out') return json(outgoing, about);
     const basic = `Basic ${Buffer.from(`user:${this.password}`).toString('base64')}`;
     const isProxied = bearer === undefined || bearer === `Bearer ${this.visa}`;
     if (visa !== this.visa || !isProxied || authorization !== basic) {

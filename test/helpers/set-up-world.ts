@@ -110,7 +110,6 @@ export class SetUpWorld {
 
   #handle({ url = '', headers }: IncomingMessage, outgoing: ServerResponse): unknown {
     const { pathname } = new URL(url, this.url);
-    if (pathname === '/v1/openapi.json') return json(outgoing, { openapi: '3.1.0', paths: { '/files': {} } });
     if (pathname === '/v1/.well-known/data-out') {
       const { basicRequired, login } = this;
       return json(outgoing, { ...about, basicRequired, ...(login && { login }) });

@@ -87,7 +87,7 @@ test('doctor finds that another service answers', async () => {
   const run = await world.run(['doctor'], { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` });
   server.close();
   expect(run.exitCode).toBe(1);
-  expect(run.stdout).toMatch(/^failed {3}address .*answers, but not as a data-out service$/m);
+  expect(run.stdout).toMatch(/^failed {3}address .* does not answer as a data-out service of this version$/m);
 });
 
 /** A fault proxy that ends with the test. */

@@ -3,7 +3,7 @@ import { Crypt4ghError } from '../../crypt4gh/errors.ts';
 import { expectCanonical, publicKeyBytes } from '../../crypt4gh/keys/public-key-form.ts';
 import { type DecodedToken, datasetsOf, decodeVisaOrPassport, expiryOf } from '../api/order/decoded-visa.ts';
 import { doubtsOf, isIdentifier, isLongExpired, type OrderType, typeOf } from '../api/order/order-rules.ts';
-import { hasSeveralDatasets, tokenIn } from '../api/visa-choice.ts';
+import { hasSeveralDatasets, heldVisa } from '../api/visa-choice.ts';
 import type { ExportRequestBody } from './service.ts';
 
 /** An order that can be sent, and its facts for the administrator. Nothing of the visa is verified. */
@@ -17,7 +17,7 @@ export type CheckedOrder = Exclude<ReturnType<typeof checkOrder>, { readonly fau
 export function checkOrder(words: ExportRequestBody, now: Date) {
   const { type } = words;
   const [id, given, userPublicKey] = [words.id.trim(), words.visaToken.trim(), words.userPublicKey.trim()];
-  const visaToken = tokenIn(given, id) ?? '';
+  const visaToken = heldVisa(given, id)?.token ?? '';
   const token = decodeVisaOrPassport(visaToken);
   const publicKey = readKey(userPublicKey);
   const messages = {

@@ -49,10 +49,19 @@ export function connect(settings: {
   };
 }
 
-async function noVisa(): Promise<never> {
+/** @throws ClientError `usage`: what to do without a visa */
+export async function noVisa(): Promise<never> {
   throw new ClientError('usage', 'no visa is set', {
     remedy:
       'data-out login gets it, if the archive offers that; data-out setup asks for its file; or name the file of your visa or passport with --visa or DATA_OUT_VISA_FILE.',
+  });
+}
+
+/** The address of the service; its path ends in `/`. @throws ClientError `usage` if none is set */
+export function addressOf({ proxyUrl }: { readonly proxyUrl: URL | undefined }): URL {
+  if (proxyUrl) return withSlash(proxyUrl);
+  throw new ClientError('usage', 'no address of the service is set', {
+    remedy: 'data-out setup asks for it; or give it with --url or DATA_OUT_URL.',
   });
 }
 
@@ -87,7 +96,7 @@ export interface AuthorizedRequest extends TransportRequest {
   /** Researchers send a visa, and both of the first two their user name and password. */
   readonly as: 'researcher' | 'administrator' | 'anyone';
   /** Failed attempts in a row after which it is given up; default: those of the transport. */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /** Whether it must not be done twice: it is then not sent again once the service might have acted on it. Default: no. */
   readonly once?: boolean;
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import type { ListedExport } from '../../contract/export-state.ts';
-import { type AuthorizedRequest, authorized, type ServiceConnection } from './connection.ts';
+import { type AuthorizedRequest, addressOf, authorized, type ServiceConnection } from './connection.ts';
 import { ClientError, ServiceError, UnavailableError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-page.ts';
 import { isLoopback } from './forward-proxy.ts';
@@ -61,13 +61,8 @@ export class DeliveryApi {
 
   /** @throws ClientError `usage` if the connection has no address of a delivery API */
   constructor(connection: ServiceConnection) {
-    if (connection.proxyUrl === undefined) {
-      throw new ClientError('usage', 'no address of the service is set', {
-        remedy: 'data-out setup asks for it; or give it with --url or DATA_OUT_URL.',
-      });
-    }
     this.connection = connection;
-    this.#url = connection.proxyUrl;
+    this.#url = addressOf(connection);
   }
 
   /**

@@ -29,13 +29,6 @@ export function outboxVisa(
   return { visa: chosen.token, note: `${tooLong}${onlyOne(chosen, grants)}` };
 }
 
-/** A note for the user who has visas of several identities: which visa is sent, and what it does not reach. */
-export function identitiesNote(visas: readonly DecodedVisa[], sent: string): string | undefined {
-  const grants = visas.filter(isGrant);
-  const chosen = grants.find(({ token }) => token === sent);
-  return chosen && otherIdentities(grants) > 0 ? `Of the passport's visas, ${onlyOne(chosen, grants)}` : undefined;
-}
-
 function onlyOne({ issuer, subject, value }: DecodedVisa, grants: readonly DecodedVisa[]): string {
   const others = otherIdentities(grants);
   const missing = others > 0 ? ` Other identities in it: ${others}; their files are not reached.` : '';
@@ -52,6 +45,15 @@ export function visasOf(text: string): DecodedVisa[] | undefined {
   return Array.isArray(tokens) ? visasAmong(tokens) : undefined;
 }
 
+/** The visa or passport that is sent, and what it was chosen from. */
+export interface HeldVisa {
+  readonly token: string;
+  /** Decoded, not verified. */
+  readonly all: readonly DecodedVisa[];
+  /** For the user who has visas of several identities: which visa is sent, and what it does not reach. */
+  readonly note?: string | undefined;
+}
+
 /**
  * The visa or passport in any text in which people have one: with line breaks, in quotes, after `Bearer`, or as {@link visasOf}
  * takes it.
@@ -59,15 +61,21 @@ export function visasOf(text: string): DecodedVisa[] | undefined {
  * @param issuers of several visas, one by them is preferred; default: any
  * @returns `undefined` for other text, and if none of several visas grants a dataset alone
  */
-export function tokenIn(text: string, dataset?: string, issuers?: readonly string[]): string | undefined {
-  const visas = visasOf(text);
-  if (visas) {
-    const accepted = visas.filter(({ issuer }) => issuers?.includes(issuer) ?? true);
-    const found = fittingVisa(accepted, dataset) ?? fittingVisa(accepted, undefined) ?? fittingVisa(visas, undefined);
-    return found?.token;
+export function heldVisa(text: string, dataset?: string, issuers?: readonly string[]): HeldVisa | undefined {
+  const all = visasOf(text);
+  if (!all) {
+    const token = text.replace(/^[\s"']*(?:Bearer\s+)?/i, '').replaceAll(/[\s"']/g, '');
+    return isToken(token) ? { token, all: decodeVisaOrPassport(token)?.visas ?? [] } : undefined;
   }
-  const token = text.replace(/^[\s"']*(?:Bearer\s+)?/i, '').replaceAll(/[\s"']/g, '');
-  return isToken(token) ? token : undefined;
+  const accepted = all.filter((visa) => isGrant(visa) && (issuers?.includes(visa.issuer) ?? true));
+  const chosen = fittingVisa(accepted, dataset) ?? fittingVisa(accepted, undefined) ?? fittingVisa(all, undefined);
+  if (!chosen) return undefined;
+  const isPart = dataset === undefined && accepted.includes(chosen) && otherIdentities(accepted) > 0;
+  return {
+    token: chosen.token,
+    all,
+    note: isPart ? `Of the passport's visas, ${onlyOne(chosen, accepted)}` : undefined,
+  };
 }
 
 /** The visa that alone grants the dataset for the longest time. @param dataset default: any */

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { parseJson } from '../../common/untrusted-json.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
-import { withSlash } from '../api/connection.ts';
+import { addressOf } from '../api/connection.ts';
 import type { DeliveryApi } from '../api/delivery-api.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
@@ -19,10 +19,10 @@ const pinsFile = z.record(z.string(), fingerprints);
 
 /**
  * The pinned keys of the service; none before its first use.
- * @throws UsageError if no address is set, or the file of the keys is malformed; LocalDiskError
+ * @throws ClientError `usage` if no address is set; UsageError if the file of the keys is malformed; LocalDiskError
  */
 export async function pinnedKeys(session: Session): Promise<PinnedKeys> {
-  return (await allPins(session))[addressOf(session)] ?? [];
+  return (await allPins(session))[addressOf(session.settings).href] ?? [];
 }
 
 /** Pins these keys and no others. @param list fingerprints, with commas between them @throws as {@link pinnedKeys} */
@@ -64,7 +64,7 @@ export async function receiptKeys(
 async function changePins(session: Session, changed: Parameters<ChangePins>[0]): Promise<PinnedKeys> {
   const { terminal, settings } = session;
   const { receiptKeysFile: name } = settings;
-  const service = addressOf(session);
+  const service = addressOf(settings).href;
   await makeFolder(dirname(name), 0o700);
   await using _lock = await FileLock.acquire(`${name}.lock`);
   const all = await allPins(session);
@@ -82,10 +82,4 @@ async function allPins({ settings }: Session): Promise<z.infer<typeof pinsFile>>
   const { data } = pinsFile.safeParse(text === undefined ? {} : parseJson(text));
   if (data) return data;
   throw usageError(path, 'this file does not list receipt keys', 'Move it away, and pin the keys again.');
-}
-
-/** The address, ending in a slash. @throws UsageError if no address is set */
-function addressOf({ settings }: Session): string {
-  if (settings.proxyUrl) return withSlash(settings.proxyUrl).href;
-  throw usageError('--url', 'no address of the service is set', 'Receipt keys belong to a service.');
 }

@@ -5,8 +5,7 @@ import { limits } from '../../contract/limits.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { type Output, printable } from '../../terminal/output.ts';
 import { ClientError } from '../api/errors.ts';
-import type { DecodedVisa } from '../api/order/decoded-visa.ts';
-import { identitiesNote, isGrant, tokenIn, visasOf } from '../api/visa-choice.ts';
+import { type HeldVisa, heldVisa, isGrant, visasOf } from '../api/visa-choice.ts';
 
 /** Bytes of the largest file with a secret: 200 large visas, as a sign-in gives them. */
 const maxBytes = limits.visasPerPassport * limits.visaBytes + 65_536;
@@ -60,42 +59,28 @@ function saveIt(what: string): string {
   return `Save the ${what} in a file, and name that file. Other users of this machine can read command lines.`;
 }
 
-/** All visas of a file that has several; `undefined` for any other file. */
-export async function heldVisas(visaFile: string | undefined): Promise<readonly DecodedVisa[] | undefined> {
-  return visaFile === undefined ? undefined : visasOf(await readSecretFile('--visa', visaFile));
-}
-
 /** Which of several visas to take. */
 export interface VisaChoice {
   /** One for it is preferred. */
   readonly dataset?: string | undefined;
   /** Whose visas the service accepts, if that is known. Asked only about visas of several issuers. */
   readonly issuers?: () => Promise<readonly string[] | undefined>;
-  /** Receives which files the chosen visa does not reach, unless it is for a dataset. */
-  readonly remark?: (text: string) => void;
 }
 
-/** A visa or passport for a header, by {@link tokenIn}. @throws UsageError for other text, without repeating it */
-export async function checkedVisa(source: string, value: string, choice: VisaChoice = {}): Promise<string> {
-  const { dataset, remark } = choice;
+/** A visa or passport for a header, by {@link heldVisa}. @throws UsageError for other text, without repeating it */
+export async function checkedVisa(source: string, value: string, choice: VisaChoice = {}): Promise<HeldVisa> {
   const visas = visasOf(value);
-  const hasSeveral = new Set(visas?.filter(isGrant).map(({ issuer }) => issuer)).size > 1;
-  const issuers = hasSeveral ? await choice.issuers?.() : undefined;
-  const token = tokenIn(value, dataset, issuers);
-  if (token !== undefined) {
-    const accepted = visas?.filter(({ issuer }) => issuers?.includes(issuer) ?? true) ?? [];
-    const note = dataset === undefined ? identitiesNote(accepted, token) : undefined;
-    if (note !== undefined) remark?.(note);
-    return token;
-  }
+  const isOfSeveral = new Set(visas?.filter(isGrant).map(({ issuer }) => issuer)).size > 1;
+  const held = heldVisa(value, choice.dataset, isOfSeveral ? await choice.issuers?.() : undefined);
+  if (held) return held;
   if (visas) {
     throw usageError(source, `none of its ${visas.length} visas grants a dataset`, 'Ask the data access committee.');
   }
   // Loaded only now, because it loads Crypt4GH.
   const found = (await import('./file-kind.ts')).fileKind(value);
-  if (found !== undefined) {
-    const remedy = 'Name the file in which you saved your visa or passport.';
-    throw usageError(source, `expected a visa or passport, got ${found}`, remedy);
+  if (found === undefined) {
+    throw usageError(source, 'expected one visa or passport: three base64url parts, separated by dots');
   }
-  throw usageError(source, 'expected one visa or passport: three base64url parts, separated by dots');
+  const remedy = 'Name the file in which you saved your visa or passport.';
+  throw usageError(source, `expected a visa or passport, got ${found}`, remedy);
 }

@@ -7,6 +7,7 @@ import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import { expiryWarning } from '../api/order/order-rules.ts';
 import type { RetryPolicy } from '../api/retry.ts';
 import type { Transport } from '../api/transport.ts';
+import type { HeldVisa } from '../api/visa-choice.ts';
 import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import { readSettings, type Settings } from './settings.ts';
 
@@ -20,6 +21,12 @@ export interface CommandContext {
 /** What one run of one command works with. Its disposal removes the progress and closes connections. */
 export interface Session extends TerminalSession, AsyncDisposable {
   readonly settings: Settings;
+  /**
+   * The user's visa, read each time, and renewed if it comes from a sign-in.
+   * @param refused the one that the service does not take: another one is of more use
+   * @throws ClientError `usage` if none is set
+   */
+  visa(refused?: string): Promise<HeldVisa>;
   /** The service that the settings name, with the user's credentials. */
   service(): Promise<ServiceConnection>;
 }
@@ -43,41 +50,25 @@ export function sessionOf(
 ): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const { visa: stored, visaFile, passportFile, proxyUrl } = settings;
   let transport: Promise<Transport> | undefined;
   const opened = () => {
     transport ??= openTransport(settings, terminal, version, retries);
     return transport;
   };
-  let accepted: Promise<readonly string[] | undefined> | undefined;
-  const issuers = () => {
-    accepted ??= opened().then((http) => acceptedIssuers(http, proxyUrl, terminal));
-    return accepted;
+  const service = async () => {
+    // On first use, because commands on local files do not need it.
+    const { connect } = await import('../api/connection.ts');
+    const note = (text: string) => output.note(printable(text));
+    const token = async (refused?: string) => (await visa(refused)).token;
+    const { proxyUrl, basic } = settings;
+    return connect({ proxyUrl: proxyUrl?.href, visa: token, basic, note, transport: await opened() });
   };
-  let renewing: Promise<string> | undefined;
-  const renewed = new Set<string>();
-  const current = async (read: NonNullable<Settings['visa']>, refused: string | undefined, remark: Remark) => {
-    // A sign-in stores only visas that the service accepts.
-    if (visaFile !== passportFile) return await read({ issuers, remark });
-    const { renewedVisa } = await import('./passport.ts');
-    const use = { read: () => read({ remark }), refused, renewed, terminal, transport: opened };
-    // The requests of a download share one renewal.
-    renewing ??= renewedVisa(passportFile, use).finally(() => {
-      renewing = undefined;
-    });
-    return await renewing;
-  };
-  const visa = stored && warnedVisa(settings, (refused, remark) => current(stored, refused, remark), session);
+  const visa = warnedVisa(settings, session, opened, service);
   return {
     ...session,
     settings,
-    async service() {
-      // On first use, because commands on local files do not need it.
-      const { connect } = await import('../api/connection.ts');
-      const { basic } = settings;
-      const note = (text: string) => output.note(printable(text));
-      return connect({ proxyUrl: proxyUrl?.href, visa, basic, note, transport: await opened() });
-    },
+    visa,
+    service,
     async [Symbol.asyncDispose]() {
       progress.end();
       await (await transport?.catch(() => undefined))?.close();
@@ -100,41 +91,51 @@ export async function openTransport(
   });
 }
 
-/**
- * Whose visas the service accepts. What fails here also fails the command's own request, which says why. A command that only
- * reads the visas need not wait long.
- */
-async function acceptedIssuers(transport: Transport, proxyUrl: URL | undefined, { signal }: Terminal) {
-  if (proxyUrl === undefined) return undefined;
-  const { aboutService } = await import('../api/login/about.ts');
-  const { withSlash } = await import('../api/connection.ts');
-  const about = await aboutService(transport, withSlash(proxyUrl), signal, 2).catch(() => undefined);
-  return about?.issuers;
-}
-
-type Remark = (text: string) => void;
-
-/**
- * Reads the visa for each request. Remarks on each new one that does not reach all files or has expired, and once on a file that
- * others can read.
- */
+/** Reads the visa, and remarks on each new one that does not reach all files or has expired, and once on a file that others can read. */
 function warnedVisa(
-  { visaFile }: Settings,
-  read: (refused: string | undefined, remark: Remark) => Promise<string>,
+  { visa: stored, visaFile, passportFile }: Settings,
   { output, terminal }: TerminalSession,
-) {
+  transport: () => Promise<Transport>,
+  service: Session['service'],
+): Session['visa'] {
+  if (stored === undefined) return async () => (await import('../api/connection.ts')).noVisa();
+  let accepted: ReturnType<typeof acceptedIssuers> | undefined;
+  const issuers = () => {
+    accepted ??= acceptedIssuers(service, terminal);
+    return accepted;
+  };
+  let signIn: Promise<Session['visa']> | undefined;
+  const current = async (refused?: string) => {
+    if (visaFile !== passportFile) return await stored({ issuers });
+    // A sign-in stores only visas that the service accepts.
+    const use = { read: stored, terminal, transport };
+    signIn ??= import('./passport.ts').then(({ renewedVisas }) => renewedVisas(passportFile, use));
+    return await (await signIn)(refused);
+  };
   let last: string | undefined;
-  return async (refused?: string) => {
-    const remarks: string[] = [];
-    const token = await read(refused, (text) => remarks.push(text));
-    if (token === last) return token;
-    for (const remark of new Set(remarks)) output.note(printable(remark));
+  return async (refused) => {
+    const held = await current(refused);
+    if (held.token === last) return held;
     const isFirst = last === undefined;
-    last = token;
+    last = held.token;
+    if (held.note) output.note(printable(held.note));
     if (isFirst && visaFile) await warnWhenOthersCanRead('visa', visaFile, output);
-    const decoded = decodeVisaOrPassport(token);
+    const decoded = decodeVisaOrPassport(held.token);
     const warning = decoded && expiryWarning(decoded, terminal.now());
     if (warning !== undefined) output.warn(warning);
-    return token;
+    return held;
   };
+}
+
+/**
+ * Whose visas the service accepts, if it says so. What fails here also fails the command's own request, which says why. A command
+ * that only reads the visas need not wait long.
+ */
+async function acceptedIssuers(service: Session['service'], { signal }: Terminal) {
+  const { aboutService } = await import('../api/login/about.ts');
+  try {
+    return (await aboutService(await service(), signal, 2)).issuers;
+  } catch {
+    return undefined;
+  }
 }

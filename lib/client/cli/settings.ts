@@ -5,6 +5,7 @@ import { UsageError, usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import type { HeldVisa } from '../api/visa-choice.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { checkedVisa, readSecretFile, refuseToken, type VisaChoice } from './secrets.ts';
 
@@ -31,7 +32,7 @@ export interface Settings {
   /** Base URL of the delivery API. */
   readonly proxyUrl: URL | undefined;
   /** The visa or passport. A file is read each time, because visas are renewed. */
-  readonly visa: ((choice?: VisaChoice) => Promise<string>) | undefined;
+  readonly visa: ((choice?: VisaChoice) => Promise<HeldVisa>) | undefined;
   /** What sets it, for the user. */
   readonly visaSource: string | undefined;
   /** The file that the visa comes from, absolute. Without a setting it is the passport of a sign-in, if there was one. */
@@ -104,13 +105,9 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   const find = finder(terminal, { path, config });
   const url = find('--url', options.url, variables.url, 'url');
   const passportFile = join(dirname(path), 'passport.json');
-  const signedIn = existsSync(passportFile) && {
-    source: 'your sign-in',
-    value: passportFile,
-    folder: '',
-    isFile: true,
-  };
-  const visa = find('--visa', options.visa, variables.visa_file, 'visa_file') ?? (signedIn || undefined);
+  const signIn = { source: 'your sign-in', value: passportFile, folder: '', isFile: true };
+  const set = find('--visa', options.visa, variables.visa_file, 'visa_file');
+  const visa = set ?? (existsSync(passportFile) ? signIn : undefined);
   const username = find('--username', options.username, variables.username, 'username');
   const password = find('--password-file', options.passwordFile, variables.password_file, 'password_file');
   const passphrase = find('--passphrase-file', options.passphraseFile, variables.passphrase_file, 'passphrase_file');
@@ -131,7 +128,7 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
     keyFiles: givenKeys ?? (keyOfVariable ? variableKeys : configuredKeys),
     ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],
     receiptKeysFile: join(dirname(path), 'receipt-keys.json'),
-    passphrase: secretOf(passphrase),
+    passphrase: secretOf(passphrase, asItIs),
     caFile: ca && pathOf(ca),
     insecureHttp: options.insecureHttp ?? config.insecure_http ?? false,
   };
@@ -168,15 +165,19 @@ export function pathOf({ value, folder }: Pick<Found, 'value' | 'folder'>): stri
 }
 
 /** A secret. Its file is read each time. @param check throws an error that names the source and never the value */
-export function secretOf<Rest extends unknown[] = []>(
+export function secretOf<Secret, Rest extends unknown[] = []>(
   found: Found | undefined,
-  check: (source: string, value: string, ...rest: Rest) => string | Promise<string> = (...[, value]) => value,
-): ((...rest: Rest) => Promise<string>) | undefined {
+  check: (source: string, value: string, ...rest: Rest) => Secret | Promise<Secret>,
+): ((...rest: Rest) => Promise<Secret>) | undefined {
   if (found === undefined) return undefined;
   const { source, value, isFile } = found;
   if (!isFile) return async (...rest) => check(source, value, ...rest);
   refuseToken(source, value);
   return async (...rest) => check(source, await readSecretFile(source, pathOf(found)), ...rest);
+}
+
+function asItIs(_source: string, value: string): string {
+  return value;
 }
 
 /** How the user renews the visa. */
@@ -215,7 +216,7 @@ export function basicOf(
     asked ??= askSecret(terminal, `Password of ${printable(name)}: `, 'Give it with --password-file FILE.');
     return asked;
   };
-  const read = secretOf(password) ?? ask;
+  const read = secretOf(password, asItIs) ?? ask;
   return async () => ({ username: name, password: await read() });
 }
 

@@ -8,7 +8,6 @@ import { fetchReceipts } from '../api/receipts/fetch-receipts.ts';
 import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
 import { receiptKeys } from './receipt-keys.ts';
 import type { Session } from './session.ts';
-import type { Settings } from './settings.ts';
 
 /** The most receipts that are read without `--paths`: each costs a request. */
 export const mostReceipts = 20;
@@ -56,8 +55,8 @@ export async function listedClaims(
 }
 
 /** Says that nothing is staged, and for whom, as the visa has it: with another person's visa, another outbox is empty. */
-export async function nothingStaged({ visa }: Pick<Settings, 'visa'>): Promise<string> {
-  const decoded = decodeVisaOrPassport((await visa?.()) ?? '');
+export async function nothingStaged(session: Session): Promise<string> {
+  const decoded = decodeVisaOrPassport((await session.visa()).token);
   const subject = decoded && subjectOf(decoded);
   return subject === undefined ? 'no files are staged' : `no files are staged for ${printable(subject)}`;
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
-import { authorized, connect } from '../connection.ts';
-import { ClientError, ServiceError } from '../errors.ts';
-import { optional, parsed, readJson, text } from '../json.ts';
-import type { Transport, TransportReply } from '../transport.ts';
+import { addressOf, authorized, type ServiceConnection } from '../connection.ts';
+import { ClientError, checkAddress, ServiceError } from '../errors.ts';
+import { optional, parsed, readJson, text, timeIn } from '../json.ts';
+import type { TransportReply } from '../transport.ts';
 
 const login = z.object({ issuer: text, clientId: text, scopes: z.array(text) });
 const about = z.object({
@@ -16,30 +16,34 @@ const about = z.object({
 /** What a service says of itself before it has seen credentials. */
 export type About = z.infer<typeof about>;
 
+const loginSettings = z.extend(login, { issuers: z.array(text) });
 /** Where researchers sign in (the OpenID provider, this program's client id there, what to ask for), and whose visas are of use. */
-export const loginSettings = z.extend(login, { issuers: z.array(text) });
 export type LoginSettings = z.infer<typeof loginSettings>;
+
+/** How a person signed in before, and the token that renews their visas. */
+export const earlierSignIn = z.extend(loginSettings, { subject: z.string(), refreshToken: z.string() });
+export type EarlierSignIn = z.infer<typeof earlierSignIn>;
 
 /**
  * Reads `GET /.well-known/data-out`.
- * @param proxyUrl its path ends in `/`
  * @param attempts default: as the transport retries
- * @throws ClientError `protocol` if an older service, or another one, answers; UnavailableError
+ * @returns that, and the time by the service's clock, to the second
+ * @throws ClientError `protocol` if an older service, or another one, answers, `usage` if no address is set; UnavailableError
  */
 export async function aboutService(
-  transport: Transport,
-  proxyUrl: URL,
+  service: ServiceConnection,
   signal: AbortSignal,
   attempts?: number,
-): Promise<About> {
-  const what = 'what the service says of itself';
-  const request = { what, as: 'anyone', signal, ...(attempts !== undefined && { attempts }) } as const;
-  const url = new URL('.well-known/data-out', proxyUrl);
-  const read = async (reply: TransportReply) => parsed(about, await readJson(reply));
-  return await authorized(connect({ transport }), { ...request, url }, read).catch((cause: unknown) => {
+): Promise<About & { readonly date: Date | undefined }> {
+  const url = new URL('.well-known/data-out', addressOf(service));
+  const request = { what: 'what the service says of itself', as: 'anyone', url, signal, attempts } as const;
+  const read = async (reply: TransportReply) => {
+    return { ...parsed(about, await readJson(reply)), date: timeIn(reply.header('date')) };
+  };
+  return await authorized(service, request, read).catch((cause: unknown) => {
     if (!(cause instanceof ServiceError || (cause instanceof ClientError && cause.code === 'protocol'))) throw cause;
     throw new ClientError('protocol', `${url.host} does not answer as a data-out service of this version`, {
-      remedy: 'Compare the whole address with the one the archive gave you. An older service needs a visa file.',
+      remedy: `${checkAddress} An older service needs a visa file.`,
       cause,
     });
   });

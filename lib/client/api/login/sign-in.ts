@@ -1,37 +1,10 @@
 import * as oidc from 'openid-client';
 import { grantType } from '../../../contract/reasons.ts';
-import { ClientError, interrupted } from '../errors.ts';
-import { type DecodedVisa, visasAmong } from '../order/decoded-visa.ts';
+import { ClientError, type ClientErrorCode, interrupted } from '../errors.ts';
+import { visasAmong } from '../order/decoded-visa.ts';
 import { refusal } from '../problem.ts';
 import type { Transport } from '../transport.ts';
-import type { LoginSettings } from './about.ts';
-
-/** What a person opens on any device, within the time. */
-export interface Invitation {
-  readonly url: string;
-  readonly code: string;
-  /** The address with the code in it, if the issuer offers one. */
-  readonly directUrl: string | undefined;
-  readonly expires: Date;
-}
-
-/** What the issuer gave for a sign-in or its renewal. Its tokens are secrets. */
-export interface SignedIn {
-  /** Those for datasets, by the issuers that the service accepts. Not verified. */
-  readonly visas: readonly DecodedVisa[];
-  /** The other issuers of visas for datasets. */
-  readonly otherIssuers: readonly string[];
-  /** Whom they are about, for the sign-in service. */
-  readonly subject: string;
-  /** Renews the visas. Some issuers give none, or another one at each renewal. */
-  readonly refreshToken: string | undefined;
-}
-
-/** How a person signed in before. */
-export interface EarlierSignIn extends LoginSettings {
-  readonly subject: string;
-  readonly refreshToken: string;
-}
+import type { EarlierSignIn, LoginSettings } from './about.ts';
 
 /** The claim and the scope of visas (GA4GH Passport 1.2). */
 const passportClaim = 'ga4gh_passport_v1';
@@ -41,6 +14,30 @@ const pollSeconds = 5;
 /** 200 visas of the largest size. */
 const replyBytes = 4 * 1024 * 1024;
 const tellOperator = 'Tell the operator of the archive.';
+
+/** What an error of the issuer means for the person, by its code. Any other is not theirs to mend. */
+const refusals = new Map<string, readonly [ClientErrorCode, what: string, remedy: string]>([
+  [
+    'expired_token',
+    [
+      'timeout',
+      'the code expired before the sign-in was approved',
+      'Run data-out login again, and open the address sooner.',
+    ],
+  ],
+  [
+    'access_denied',
+    [
+      'forbidden',
+      'the sign-in was refused',
+      'Run data-out login again, and approve it. If you did, ask the archive whether your account may use it.',
+    ],
+  ],
+  [
+    'invalid_grant',
+    ['unauthenticated', 'the sign-in service no longer knows this sign-in', 'Sign in again: data-out login.'],
+  ],
+]);
 
 /** An OpenID provider, asked by the client's own HTTP. */
 export class Issuer {
@@ -58,28 +55,26 @@ export class Issuer {
 
   /**
    * Signs a person in by the device flow (RFC 8628), and gets their visas.
-   * @param keep whether to ask for a token that renews the visas later
-   * @param show tells the person what to open
+   * @param keep whether to ask for a token that renews the visas later. Some issuers give none
+   * @param show tells the person what to open on any device, and until when
    * @throws ClientError `forbidden` if the person or the issuer refuses, `timeout` if nobody uses the code
    */
-  async signIn(keep: boolean, show: (invitation: Invitation) => void): Promise<SignedIn> {
+  async signIn(keep: boolean, show: (device: oidc.DeviceAuthorizationResponse, expires: Date) => void) {
     const scopes = this.#login.scopes.filter((scope) => scope !== 'offline_access');
     const scope = [...scopes, ...(keep ? ['offline_access'] : [])].join(' ');
     return await this.#asking(async (config) => {
-      const verifier = oidc.randomPKCECodeVerifier();
       const nonce = oidc.randomNonce();
-      const offersPkce = config.serverMetadata().code_challenge_methods_supported?.includes('S256');
+      const verifier = config.serverMetadata().supportsPKCE() ? oidc.randomPKCECodeVerifier() : undefined;
       const device = await oidc.initiateDeviceAuthorization(config, {
         ...{ scope, nonce },
-        ...(offersPkce && {
+        ...(verifier && {
           code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
           code_challenge_method: 'S256',
         }),
       });
-      const { device_code, user_code: code, verification_uri: url, verification_uri_complete: directUrl } = device;
       const expires = new Date(this.#transport.timing.now().getTime() + device.expires_in * 1000);
-      show({ url, code, directUrl, expires });
-      const parameters = { device_code, ...(offersPkce && { code_verifier: verifier }) };
+      show(device, expires);
+      const parameters = { device_code: device.device_code, ...(verifier && { code_verifier: verifier }) };
       const tokens = await this.#poll(config, parameters, device.interval ?? pollSeconds, expires);
       const claims = tokens.claims();
       if (claims === undefined) throw this.#wrong('gave no id token');
@@ -93,7 +88,7 @@ export class Issuer {
    * @param replace stores the token that replaces the earlier one, before anything else can fail
    * @throws ClientError `unauthenticated` if the person must sign in again
    */
-  async renew(earlier: EarlierSignIn, replace: (renewal: EarlierSignIn) => Promise<void>): Promise<SignedIn> {
+  async renew(earlier: EarlierSignIn, replace: (renewal: EarlierSignIn) => Promise<void>) {
     return await this.#asking(async (config) => {
       const tokens = await oidc.refreshTokenGrant(config, earlier.refreshToken);
       if (tokens.refresh_token) await replace({ ...earlier, refreshToken: tokens.refresh_token });
@@ -124,15 +119,18 @@ export class Issuer {
         else if (error.error !== 'authorization_pending') throw error;
       }
     }
-    throw codeExpired();
+    throw this.#refused('expired_token');
   }
 
-  async #visas(config: oidc.Configuration, tokens: oidc.TokenEndpointResponse, subject: string): Promise<SignedIn> {
-    const info = await oidc.fetchUserInfo(config, tokens.access_token, subject);
-    const claim: unknown = info[passportClaim];
+  /**
+   * @returns `visas` for datasets, by the issuers that the service accepts and not verified, the other issuers of such visas, whom
+   * they are about, and a new token that renews them, if the issuer gave one. Tokens are secrets
+   */
+  async #visas(config: oidc.Configuration, tokens: oidc.TokenEndpointResponse, person: string) {
+    const { sub: subject, [passportClaim]: claim } = await oidc.fetchUserInfo(config, tokens.access_token, person);
     const grants = visasAmong(Array.isArray(claim) ? claim : []).filter(({ type }) => type === grantType);
     if (grants.length === 0) {
-      const granted = tokens.scope === undefined || tokens.scope.split(' ').includes(passportClaim);
+      const granted = tokens.scope?.split(' ').includes(passportClaim) ?? true;
       const why = granted ? 'although it granted the scope' : 'because it did not grant the scope';
       throw new ClientError('forbidden', `${this.#host} gave no visas for datasets, ${why} ${passportClaim}`, {
         remedy: granted
@@ -143,10 +141,9 @@ export class Issuer {
     const { issuers } = this.#login;
     const visas = grants.filter(({ issuer }) => issuers.includes(issuer));
     const otherIssuers = [...new Set(grants.map(({ issuer }) => issuer))].filter((issuer) => !issuers.includes(issuer));
-    if (visas.length > 0) return { visas, otherIssuers, subject: info.sub, refreshToken: tokens.refresh_token };
-    throw new ClientError('forbidden', `the service accepts no visas of ${otherIssuers.join(', ')}`, {
-      remedy: tellOperator,
-    });
+    if (visas.length > 0) return { visas, otherIssuers, subject, refreshToken: tokens.refresh_token };
+    const remedy = tellOperator;
+    throw new ClientError('forbidden', `the service accepts no visas of ${otherIssuers.join(', ')}`, { remedy });
   }
 
   get #host(): string {
@@ -155,6 +152,13 @@ export class Issuer {
 
   #wrong(what: string): ClientError {
     return new ClientError('protocol', `the sign-in service ${this.#host} ${what}`, { remedy: tellOperator });
+  }
+
+  /** @param error code of the issuer (RFC 6749 § 5.2) */
+  #refused(error: string): ClientError {
+    const [code, what, remedy] = refusals.get(error) ?? [];
+    if (code && what) return new ClientError(code, what, { remedy });
+    return this.#wrong(`refuses the request (${error.replaceAll(/[^\w.-]/g, '').slice(0, 40)})`);
   }
 
   /** Runs `work` with what the issuer publishes about itself. Its errors are in the client's words, without a token. */
@@ -195,36 +199,11 @@ export class Issuer {
     for (let cause = error; cause instanceof Error; cause = cause.cause) {
       if (cause instanceof ClientError) return cause;
     }
-    if (error instanceof oidc.ResponseBodyError) {
-      // A code has these characters alone (RFC 6749 § 5.2); a description could repeat a token.
-      const code = error.error.replaceAll(/[^\w.-]/g, '').slice(0, 40);
-      return refused(code) ?? this.#wrong(`refuses the request (${code})`);
-    }
+    // The issuer's description could repeat a token.
+    if (error instanceof oidc.ResponseBodyError) return this.#refused(error.error);
     if (!(error instanceof oidc.ClientError)) return error;
     const isOther = error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
-    return this.#wrong(
-      isOther
-        ? 'replied for a different issuer or person'
-        : `sent a reply that this program cannot use (${error.code})`,
-    );
+    const unusable = `sent a reply that this program cannot use (${error.code})`;
+    return this.#wrong(isOther ? 'replied for a different issuer or person' : unusable);
   }
-}
-
-function codeExpired(): ClientError {
-  return new ClientError('timeout', 'the code expired before the sign-in was approved', {
-    remedy: 'Run data-out login again, and open the address sooner.',
-  });
-}
-
-/** What an error of the issuer means for the person; `undefined` for one that they cannot mend. */
-function refused(code: string): ClientError | undefined {
-  if (code === 'expired_token') return codeExpired();
-  if (code === 'access_denied') {
-    return new ClientError('forbidden', 'the sign-in was refused', {
-      remedy: 'Run data-out login again, and approve it. If you did, ask the archive whether your account may use it.',
-    });
-  }
-  if (code !== 'invalid_grant') return undefined;
-  const remedy = 'Sign in again: data-out login.';
-  return new ClientError('unauthenticated', 'the sign-in service no longer knows this sign-in', { remedy });
 }

@@ -54,10 +54,11 @@ const pathColumn: Columns<Row> = [['PATH', ({ path, receipt }) => (receipt ? '' 
 const kindColumn: Columns<Row> = [['KIND', ({ receipt }) => (receipt ? 'receipt' : '')]];
 
 async function show(
-  { output, terminal, settings }: Session,
+  session: Session,
   listed: readonly ListedFile[],
   { pathOf, withReceipts }: { readonly pathOf: (name: string) => string | undefined; readonly withReceipts: boolean },
 ): Promise<void> {
+  const { output, terminal } = session;
   const receipts = listed.filter(({ name }) => isReceiptName(name)).length;
   const files = withReceipts ? listed : listed.filter(({ name }) => !isReceiptName(name));
   const rows = files.map((file) => rowOf(file, pathOf(file.name)));
@@ -72,7 +73,7 @@ async function show(
   ];
   const them = receipts === 1 ? 'it' : 'them';
   const hidden = withReceipts || receipts === 0 ? '' : `; ${counted(receipts, 'receipt')} (--receipts shows ${them})`;
-  output.note(`${files.length === 0 ? await nothingStaged(settings) : parts.join(', ')}${hidden}`);
+  output.note(`${files.length === 0 ? await nothingStaged(session) : parts.join(', ')}${hidden}`);
 }
 
 /** As `--json` shows it. */

@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { UsageError, usageError } from '../../../terminal/errors.ts';
+import { UsageError } from '../../../terminal/errors.ts';
 import { warnOfCommit } from '../../../terminal/git-warning.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
-import { type About, aboutService } from '../../api/login/about.ts';
-import { type EarlierSignIn, type Invitation, Issuer } from '../../api/login/sign-in.ts';
+import { aboutService, type EarlierSignIn } from '../../api/login/about.ts';
+import { Issuer } from '../../api/login/sign-in.ts';
 import { datasetsOf } from '../../api/order/decoded-visa.ts';
 import { urlOption, withConnectionOptions } from '../options.ts';
-import { earlierSignIn, renewalFile, renewalLock, storeSignIn } from '../passport.ts';
+import { renewalFile, replaceSignIn } from '../passport.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const loginHelp = `
@@ -44,73 +43,63 @@ export function registerLogin(program: Command, context: CommandContext): void {
     .addHelpText('after', loginHelp)
     .action(async (options, command) => {
       await using session = await openSession(context, command);
-      const { proxyUrl, transport } = await session.service();
-      if (!proxyUrl) throw usageError('--url', 'no address of the service is set', 'data-out setup asks for it.');
-      const about = await aboutService(transport, proxyUrl, session.terminal.signal);
-      await signIn(session, about, options);
+      await signIn(session, options);
     });
   withConnectionOptions(program.command('logout').description('remove your visas, and end the sign-in'))
     .addHelpText('after', logoutHelp)
     .action(async (_options, command) => {
       await using session = await openSession(context, command);
-      await signOut(session);
+      const { output, terminal, settings } = session;
+      const { passportFile } = settings;
+      const signedOut = existsSync(passportFile);
+      // First, because asking the sign-in service can take long, fail or be interrupted.
+      const earlier = await replaceSignIn(passportFile, {}, terminal);
+      const failure = earlier && (await forget(earlier, session));
+      if (failure !== undefined) output.warn(printable(failure));
+      output.result({ signedOut }, signedOut ? 'Signed out' : 'You were not signed in');
     });
 }
 
 /** Signs the user in, and stores what that gives. @throws ClientError */
-export async function signIn(
-  session: Session,
-  { login, organization, issuers }: About,
-  { keep = false, browser = false }: { readonly keep?: boolean; readonly browser?: boolean } = {},
-): Promise<void> {
+async function signIn(session: Session, options: { readonly keep?: boolean; readonly browser?: boolean }) {
+  const { settings, output, terminal } = session;
+  const { passportFile, visaFile, visaSource } = settings;
+  const service = await session.service();
+  const { login, organization, issuers } = await aboutService(service, terminal.signal);
   if (login === undefined) {
     throw new ClientError('usage', `${printable(organization)} has not set up signing in`, {
       remedy: 'Ask the data access committee for a visa file, and name it with --visa or in data-out setup.',
     });
   }
-  const { settings, output, terminal } = session;
-  const { transport } = await session.service();
-  const { passportFile, visaFile, visaSource } = settings;
-  const show = ({ url, code, directUrl, expires }: Invitation) => {
+  const show: Parameters<Issuer['signIn']>[1] = (device, expires) => {
+    const { verification_uri: url, verification_uri_complete: directUrl, user_code: code } = device;
     output.note(printable(`Open ${url} in any browser, on any device, and enter the code ${code}`));
     if (directUrl) output.note(printable(`Or open this address, which has the code: ${directUrl}`));
     output.note(`Waiting until ${expires.toISOString().slice(11, 16)} UTC; Ctrl-C quits.`);
-    if (browser) openBrowser(directUrl ?? url, terminal, output.warn);
+    if (options.browser) openBrowser(directUrl ?? url, terminal, output.warn);
   };
   const where = { ...login, issuers };
-  const signedIn = await new Issuer(where, transport, terminal.signal).signIn(keep, show);
+  const signedIn = await new Issuer(where, service.transport, terminal.signal).signIn(options.keep === true, show);
   const { visas, otherIssuers, subject, refreshToken } = signedIn;
-  const kept = keep && refreshToken !== undefined ? { ...where, subject, refreshToken } : undefined;
-  const before = await storeSignIn(passportFile, visas, kept, terminal);
-  for (const file of kept ? [passportFile, renewalFile(passportFile)] : [passportFile])
-    await warnOfCommit(file, output);
+  const renewal = options.keep && refreshToken !== undefined ? { ...where, subject, refreshToken } : undefined;
+  const before = await replaceSignIn(passportFile, { visas, renewal }, terminal);
+  const files = renewal ? [passportFile, renewalFile(passportFile)] : [passportFile];
+  for (const file of files) await warnOfCommit(file, output);
   const datasets = datasetsOf(signedIn);
-  const record = { passport: passportFile, renewal: kept ? renewalFile(passportFile) : null, subject, datasets };
   const named = `${datasets.slice(0, 5).join(', ')}${datasets.length > 5 ? ', …' : ''}`;
   const text = `Signed in as ${subject}, with visas for ${counted(datasets.length, 'dataset')}: ${named}`;
-  output.result(record, printable(text));
-  for (const other of otherIssuers)
+  output.result({ passport: passportFile, renewal: files[1] ?? null, subject, datasets }, printable(text));
+  for (const other of otherIssuers) {
     output.warn(printable(`visas of ${other} are left out: the service does not accept them`));
-  if (keep && !kept) output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
+  }
+  if (options.keep && !renewal) {
+    output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
+  }
   if (visaSource !== undefined && visaFile !== passportFile) {
     output.warn(`${printable(visaSource)} sets another visa, which overrides the sign-in: remove that setting`);
   }
   // Its token is in no file now. A failure is not reported, because the new sign-in is complete.
   if (before && before.refreshToken !== refreshToken) await forget(before, session);
-}
-
-async function signOut(session: Session): Promise<void> {
-  const { output, terminal } = session;
-  const { passportFile } = session.settings;
-  // A command that renews at the same time would write the files again.
-  await using _lock = existsSync(renewalFile(passportFile)) ? await renewalLock(passportFile, terminal) : undefined;
-  const earlier = await earlierSignIn(passportFile);
-  const signedOut = existsSync(passportFile);
-  // First, because asking the sign-in service can take long, fail or be interrupted.
-  for (const file of [renewalFile(passportFile), passportFile]) await rm(file, { force: true });
-  const failure = earlier && (await forget(earlier, session));
-  if (failure !== undefined) output.warn(printable(failure));
-  output.result({ signedOut }, signedOut ? 'Signed out' : 'You were not signed in');
 }
 
 /** Asks the sign-in service to forget a sign-in. @returns why it still knows it */

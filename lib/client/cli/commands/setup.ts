@@ -1,10 +1,11 @@
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import { UsageError } from '../../../terminal/errors.ts';
 import { warnOfCommit } from '../../../terminal/git-warning.ts';
 import { printable } from '../../../terminal/output.ts';
 import { openSession } from '../../../terminal/session.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
+import { connect } from '../../api/connection.ts';
 import { ClientError } from '../../api/errors.ts';
 import { aboutService } from '../../api/login/about.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
@@ -12,7 +13,6 @@ import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { notEmpty } from '../key-pair.ts';
 import { withConnectionOptions } from '../options.ts';
-import { isSignedIn } from '../passport.ts';
 import { pinKeys } from '../receipt-keys.ts';
 import { type CommandContext, openSession as openServiceSession, openTransport, sessionOf } from '../session.ts';
 import {
@@ -21,17 +21,16 @@ import {
   pathOf,
   readSettings,
   type SettingOptions,
+  type Settings,
   secretOf,
   variables,
   variablesSet,
 } from '../settings.ts';
 import { askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { passwordFile, store } from '../setup/store.ts';
-import { signIn } from './login.ts';
 
 const afterHelp = `
-If the archive lets you sign in, setup does that instead of asking for a visa, unless you name one. Answer yes to have your visas
-renewed, as data-out login --keep does.
+If the archive lets you sign in, setup asks for no visa file: data-out login gets your visas, before or afterwards.
 
 Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
 written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it again to
@@ -118,18 +117,18 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const given = find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file');
   const caFile = find('--ca', ca, variables.ca_file, 'ca_file');
   const http = { caFile: caFile && pathOf(caFile), insecureHttp: insecureHttp ?? config.insecure_http ?? false };
-  const isSet = find('--visa', options.visa, variables.visa_file, 'visa_file') !== undefined;
   const answers = await askAll({
     terminal,
-    needsVisa: !isSet && !(await isSignedIn(join(dirname(path), 'passport.json'), terminal.now())),
     async about(url) {
-      await using transport = await openTransport(http, terminal, context.version, quickRetries);
-      return await aboutService(transport, url, terminal.signal).catch((error: unknown) => {
+      try {
+        await using transport = await openTransport(http, terminal, context.version, quickRetries);
+        return await aboutService(connect({ proxyUrl: url, transport }), terminal.signal);
+      } catch (error) {
         if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
         // The checks at the end say what else is wrong.
         if (error.code === 'protocol') output.warn(printable(`${error.message}. ${error.remedy}`));
         return undefined;
-      });
+      }
     },
     output,
     given: options,
@@ -138,7 +137,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       ? secretOf(given, (_source, passphrase) => notEmpty(passphrase))
       : async () => undefined,
   });
-  const { typedPassword, newKey, keyFile, about, signsIn, keep } = answers;
+  const { typedPassword, newKey, keyFile, about } = answers;
   const others = old.key_files?.filter((file) => file !== keyFile) ?? [];
   // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
   const lost = (await Promise.all(others.map(async (file) => ((await exists(file)) ? [] : file)))).flat();
@@ -166,30 +165,16 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       output.warn(`${variable} is set in the environment, and overrides the configuration file`);
     }
   }
-  const files =
-    newKey && [newKey.publicKey, newKey.privateKey].map((file) => printable(relative(terminal.folder, file)));
-  const hint =
-    files && `send ${files[0]} to the administrator of the archive. Never send ${files[1]}: it opens your files.`;
-  if (signsIn && about && isAsking) {
-    const settings = await readSettings({ config: path }, context.terminal);
-    await using session = sessionOf({ ...context, terminal }, command, settings);
-    await signIn(session, about, { keep }).catch((error: unknown) => {
-      if (!(error instanceof ClientError)) throw error;
-      if (hint) output.note(`Your key is made: ${hint}`);
-      const why = error.code === 'interrupted' ? 'the sign-in was interrupted' : error.message;
-      const remedy = error.code === 'interrupted' ? 'Run data-out login.' : error.remedy;
-      throw new ClientError(error.code, `your settings are stored, but ${why}`, { remedy, cause: error });
-    });
-  }
-  const isLeft = signsIn && !isAsking;
-  if (!isLeft) await examineAll({ ...context, terminal }, command, path, newKey);
-  const next = isLeft ? 'data-out login' : 'data-out list';
+  const settings = await readSettings({ config: path }, context.terminal);
+  const next = about?.login && settings.visa === undefined ? 'data-out login' : 'data-out list';
+  if (next === 'data-out list') await examineAll({ ...context, terminal }, command, settings, newKey);
   if (newKey === undefined) return output.result({ config: path, next }, `Next: ${next}`);
   const { publicKey, privateKey } = newKey;
-  const login = isLeft ? `${next}, and ` : '';
+  const fromFolder = (file: string) => printable(relative(terminal.folder, file));
+  const login = next === 'data-out login' ? `${next}, and ` : '';
   output.result(
     { config: path, publicKey, privateKey, next },
-    `Next: ${login}${hint}\nWhen your files are staged: data-out list`,
+    `Next: ${login}send ${fromFolder(publicKey)} to the administrator of the archive. Never send ${fromFolder(privateKey)}: it opens your files.\nWhen your files are staged: data-out list`,
   );
 }
 
@@ -197,10 +182,9 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
 async function examineAll(
   context: CommandContext,
   command: Command,
-  path: string,
+  settings: Settings,
   newKey: PlannedKey | undefined,
 ): Promise<void> {
-  const settings = await readSettings({ config: path }, context.terminal);
   const keyFiles = settings.keyFiles.slice(0, 1);
   const passphrase = keyFiles[0] === newKey?.privateKey ? newKey?.passphrase : undefined;
   const known = passphrase === undefined ? settings.passphrase : async () => passphrase;

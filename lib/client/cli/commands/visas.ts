@@ -1,14 +1,13 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { type Columns, printable } from '../../../terminal/output.ts';
 import { ClientError } from '../../api/errors.ts';
-import { type DecodedVisa, decodeVisaOrPassport } from '../../api/order/decoded-visa.ts';
+import type { DecodedVisa } from '../../api/order/decoded-visa.ts';
 import { isLongExpired } from '../../api/order/order-rules.ts';
 import { fittingVisa } from '../../api/visa-choice.ts';
 import { outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { withServiceOptions } from '../options.ts';
-import { heldVisas } from '../secrets.ts';
-import { type CommandContext, openSession, type Session, sessionOf } from '../session.ts';
+import { type CommandContext, openSession, sessionOf } from '../session.ts';
 import { readSettings, visaRemedy } from '../settings.ts';
 
 const listHelp = `
@@ -43,7 +42,7 @@ export function registerVisas(program: Command, context: CommandContext): void {
     .addHelpText('after', listHelp)
     .action(async (_options, command) => {
       await using session = await openSession(context, command);
-      session.output.table(columns, (await visasIn(session)).map(rowOf));
+      session.output.table(columns, (await session.visa()).all.map(rowOf));
     });
   withServiceOptions(withOutputOptions(visas.command('save'), 'new file that only you can read'))
     .description('write the visa for a dataset to a file')
@@ -55,11 +54,11 @@ export function registerVisas(program: Command, context: CommandContext): void {
       await using session = sessionOf(context, command, settings);
       const { terminal, output } = session;
       const { output: name = 'visa.jwt' } = options;
-      const found = await visasIn(session);
-      const visa = fittingVisa(found, dataset);
+      const { all } = await session.visa();
+      const visa = fittingVisa(all, dataset);
       if (!visa) {
         const remedy = 'data-out visas lists them. Ask the data access committee.';
-        throw new ClientError('not_found', `none of your ${found.length} visas grants ${dataset}`, { remedy });
+        throw new ClientError('not_found', `none of your ${all.length} visas grants ${dataset}`, { remedy });
       }
       const { expires } = visa;
       if (expires && isLongExpired({ expires, visas: [] }, terminal.now())) {
@@ -70,12 +69,6 @@ export function registerVisas(program: Command, context: CommandContext): void {
       await writeOutput(to, (sink) => sink.write([Buffer.from(`${visa.token}\n`)]));
       reportWritten(output, { dataset: printable(dataset), output: name });
     });
-}
-
-/** The user's visas, renewed if they had to be. */
-async function visasIn({ settings, service }: Session): Promise<readonly DecodedVisa[]> {
-  const used = await (await service()).visa();
-  return (await heldVisas(settings.visaFile)) ?? decodeVisaOrPassport(used)?.visas ?? [];
 }
 
 function rowOf({ value: dataset, issuer, source: grantedBy, expires }: DecodedVisa) {

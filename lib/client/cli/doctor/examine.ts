@@ -1,15 +1,14 @@
-import { parseJson } from '../../../common/untrusted-json.ts';
 import { publicKeyFingerprint, publicKeyOf } from '../../../crypt4gh/index.ts';
 import { formatDuration } from '../../../terminal/output.ts';
-import { authorized, type ServiceConnection } from '../../api/connection.ts';
+import type { ServiceConnection } from '../../api/connection.ts';
 import { DeliveryApi } from '../../api/delivery-api.ts';
-import { ServiceError, UnavailableError } from '../../api/errors.ts';
-import { timeIn } from '../../api/json.ts';
-import { type DecodedVisa, datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
+import { UnavailableError } from '../../api/errors.ts';
+import { aboutService } from '../../api/login/about.ts';
+import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { pinCommand } from '../../api/receipts/key-set.ts';
+import type { HeldVisa } from '../../api/visa-choice.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
 import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
-import { heldVisas } from '../secrets.ts';
 import type { Session } from '../session.ts';
 import { visaRemedy } from '../settings.ts';
 import { type CheckResult, failed } from './check.ts';
@@ -23,7 +22,7 @@ export const quickRetries = { attempts: 2, firstMs: 500, longestMs: 1_000 };
 export async function* examine(session: Session): Checks {
   const service = yield* attempt('settings', () => session.service());
   const seen = service && (yield* address(session, service));
-  yield* visa(session, service, seen);
+  yield* visa(session, seen);
   if (seen && service) {
     const proxy = new DeliveryApi(service);
     yield* credentials(session, proxy);
@@ -46,61 +45,25 @@ interface Clocks {
 /** @returns when the service answered; `undefined` if the answer does not come from a data-out service */
 async function* address({ terminal }: Session, service: ServiceConnection): Checks<Clocks | undefined> {
   const check = 'address';
-  const { proxyUrl, transport } = service;
-  if (proxyUrl === undefined) {
-    const remedy = 'data-out setup asks for it; or give it with --url, DATA_OUT_URL, or url in the configuration file.';
-    yield { check, verdict: 'failed', text: 'no address of the service is set', remedy };
-    return undefined;
-  }
-  const now = () => transport.timing.now().getTime();
+  const now = () => service.transport.timing.now().getTime();
   const sent = now();
-  // The OpenAPI document of the delivery API.
-  const url = new URL('openapi.json', proxyUrl);
-  const request = { what: check, as: 'anyone', url, signal: terminal.signal } as const;
-  let document: unknown;
   let date: Date | undefined;
   try {
-    [document, date] = await authorized(service, request, async (reply) => {
-      return [parseJson(await reply.text(documentBytes)), timeIn(reply.header('date'))] as const;
-    });
+    ({ date } = await aboutService(service, terminal.signal));
   } catch (error) {
-    // Another service refuses the request.
-    if (!(error instanceof ServiceError)) {
-      const isOwn = !(error instanceof UnavailableError) || /certificate|your forward proxy/.test(error.message);
-      yield failed(
-        check,
-        error,
-        isOwn ? undefined : 'Check the address, then the network, firewalls, and HTTPS_PROXY.',
-      );
-      return undefined;
-    }
-  }
-  const received = now();
-  const { openapi, paths } = Object(document) as Readonly<Record<string, unknown>>;
-  const { href, host } = proxyUrl;
-  if (typeof openapi !== 'string' || !('/files' in Object(paths))) {
-    const remedy =
-      'Compare the whole address with the one that the archive gave you: it often ends in a version, as in https://data-out.example.org/v1/.';
-    yield {
-      check,
-      verdict: 'failed',
-      code: 'protocol',
-      text: `${host} answers, but not as a data-out service`,
-      remedy,
-    };
+    const isNetwork = error instanceof UnavailableError && !/certificate|your forward proxy/.test(error.message);
+    const remedy = isNetwork ? 'Check the address, then the network, firewalls, and HTTPS_PROXY.' : undefined;
+    yield failed(check, error, remedy);
     return undefined;
   }
-  const text = `${href} answers after ${formatDuration(received - sent)}`;
-  yield { check, verdict: 'ok', text, details: { url: href } };
-  const clocks = {
-    date,
-    localDate: new Date((sent + received) / 2),
-  };
+  const received = now();
+  const url = service.proxyUrl?.href;
+  const text = `${url} answers after ${formatDuration(received - sent)}`;
+  yield { check, verdict: 'ok', text, details: { url } };
+  const clocks = { date, localDate: new Date((sent + received) / 2) };
   yield checkClock(clocks);
   return clocks;
 }
-
-const documentBytes = 4 * 1024 * 1024;
 
 /** Milliseconds: half of the leeway of 60 seconds that the service gives a visa. */
 const skewMs = 30_000;
@@ -121,18 +84,9 @@ export function checkClock({ date, localDate }: Clocks): CheckResult {
   return { check, verdict: 'warning', text, remedy, details };
 }
 
-async function* visa({ settings, terminal }: Session, service: ServiceConnection | undefined, seen?: Clocks): Checks {
-  const check = 'visa';
-  if (settings.visa === undefined) {
-    const remedy =
-      'data-out login gets it, if the archive offers that; or data-out setup asks for it; or give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
-    yield { check, verdict: 'failed', text: 'no visa is set', remedy };
-    return;
-  }
-  const token = yield* attempt(check, service?.visa ?? settings.visa);
-  if (token === undefined) return;
-  const held = yield* attempt(check, () => heldVisas(settings.visaFile).then((visas) => ({ visas })));
-  if (held) yield checkVisa(token, seen?.date ?? terminal.now(), visaRemedy(settings), held.visas);
+async function* visa(session: Session, seen?: Clocks): Checks {
+  const held = yield* attempt('visa', () => session.visa());
+  if (held) yield checkVisa(held, seen?.date ?? session.terminal.now(), visaRemedy(session.settings));
 }
 
 /** A visa that ends sooner may end within the first requests of a download. */
@@ -144,16 +98,15 @@ const shown = 5;
  * Checks the claims of a visa or passport, without verifying them: only the service knows which issuers it trusts.
  * @param now by the service's clock if it is known, else by this machine's
  * @param renew what the user does to get a new one
- * @param held all visas, if the token is one of several
  */
-export function checkVisa(token: string, now: Date, renew: string, held?: readonly DecodedVisa[]): CheckResult {
+export function checkVisa({ token, all }: HeldVisa, now: Date, renew: string): CheckResult {
   const decoded = decodeVisaOrPassport(token);
   const wrong = { check: 'visa', verdict: 'failed', code: 'unauthenticated', remedy: renew } as const;
   if (decoded === undefined) return { ...wrong, text: 'the token is neither a GA4GH visa nor a passport' };
   const { kind, issuer, visas, unreadable, notBefore } = decoded;
   const expires = expiryOf(decoded);
-  const all = held ?? visas;
-  const datasets = datasetsOf({ visas: held?.filter((each) => !each.expires || each.expires > now) ?? visas });
+  const isExpired = (visa: { readonly expires: Date | undefined }) => visa.expires !== undefined && visa.expires <= now;
+  const datasets = datasetsOf({ visas: all.filter((each) => !isExpired(each)) });
   const expired = datasetsOf({ visas: all }).filter((dataset) => !datasets.includes(dataset));
   const subject = visas[0]?.subject;
   const details = { kind, issuer, subject, expires: expires?.toISOString(), datasets, verified: false };

@@ -68,7 +68,7 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   const delivery = wanted.waitMs === undefined ? undefined : await awaited(run, wanted.waitMs);
   const present = await (listing ?? list());
   const { files, claims, refused, gone, saved } = await chosen(run, present, delivery);
-  if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(session.settings)}.`);
+  if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(session)}.`);
   const expected = ({ name }: ListedFile): Expected | undefined => claims.of(name);
   if (wanted.folder === '-') {
     // A refused receipt can be the one of this file.

@@ -46,7 +46,7 @@ export async function readOrder(
     const remedy = "Save the visa of the file's dataset: data-out visas save.";
     throw usageError(sources.visa, `${path} has visas for several datasets, and a file id does not say which`, remedy);
   }
-  const visa = await checkedVisa(sources.visa, given, { dataset: id });
+  const { token: visa } = await checkedVisa(sources.visa, given, { dataset: id });
   const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal);
   const token = decodeVisaOrPassport(visa);
   if (token === undefined) {

@@ -25,7 +25,7 @@ describe('a visa is read from', () => {
     ['what userinfo and REMS give', Buffer.from(JSON.stringify({ sub: 'jane', ga4gh_passport_v1: [good] }))],
     ['the same in UTF-16', utf16(JSON.stringify({ ga4gh_passport_v1: [good] }))],
   ])('%s', async (_what, bytes) => {
-    expect(await checkedVisa('--visa', decodedText(bytes))).toBe(good);
+    expect((await checkedVisa('--visa', decodedText(bytes))).token).toBe(good);
   });
 
   test.each([

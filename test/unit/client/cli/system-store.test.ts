@@ -8,7 +8,8 @@ import { runClient } from '../../../helpers/client-process.ts';
 import { testCertificate } from '../../../helpers/test-certificate.ts';
 
 const server = createServer({ ...testCertificate }, (_request, response) => {
-  response.setHeader('content-type', 'application/json').end('{"openapi":"3.1.0","paths":{"/files":{}},"files":[]}');
+  const about = { name: 'data-out', organization: 'Example Archive', basicRequired: false, issuers: [] };
+  response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...about, files: [] }));
 });
 let folder = '';
 beforeAll(async () => {

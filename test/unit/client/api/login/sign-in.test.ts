@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Invitation, Issuer } from '../../../../../lib/client/api/login/sign-in.ts';
+import { Issuer } from '../../../../../lib/client/api/login/sign-in.ts';
 import { Transport } from '../../../../../lib/client/api/transport.ts';
 import { systemTiming, type Timing } from '../../../../../lib/common/timing.ts';
 import { LoginProvider } from '../../../../helpers/login-provider.ts';
@@ -36,10 +36,10 @@ const issuer = (at = login()) => new Issuer(at, transport, controller.signal);
 
 /** Signs in while a person decides. */
 async function signIn(decision: Parameters<LoginProvider['decide']>[1] | undefined, keep = false) {
-  const seen: Invitation[] = [];
-  const done = issuer().signIn(keep, (invitation) => {
-    seen.push(invitation);
-    if (decision) void provider.decide(invitation.code, decision);
+  const seen: Parameters<Parameters<Issuer['signIn']>[1]>[0][] = [];
+  const done = issuer().signIn(keep, (device) => {
+    seen.push(device);
+    if (decision) void provider.decide(device.user_code, decision);
   });
   return { ...(await done), seen };
 }
@@ -56,8 +56,9 @@ test('a person who approves gets all visas, and sees where to go', async () => {
   const { subject, refreshToken, seen, ...signedIn } = await signIn(jane);
   expect(tokens(signedIn)).toEqual(visas);
   expect({ subject, refreshToken }).toEqual({ subject: 'jane', refreshToken: undefined });
-  expect(seen[0]).toMatchObject({ url: `${provider.issuer}/device`, code: expect.stringMatching(/^\w{4}-\w{4}$/) });
-  expect(seen[0]?.directUrl).toContain(seen[0]?.code);
+  const code = expect.stringMatching(/^\w{4}-\w{4}$/);
+  expect(seen[0]).toMatchObject({ verification_uri: `${provider.issuer}/device`, user_code: code });
+  expect(seen[0]?.verification_uri_complete).toContain(seen[0]?.user_code);
   expect(provider.grants.at(-1)?.get('code_verifier')).toMatch(/^[\w-]{43}$/);
 });
 

@@ -112,7 +112,7 @@ describe('a wrong answer is asked for again, with the reason', () => {
 test.each([
   ['an address where no service listens', 0, 'http://127.0.0.1:1/v1/', 7, 'address', 'no service listens there'],
   ['an address that is not encrypted', 0, 'http://data-out.example.org/v1/', 2, 'settings', 'is not encrypted'],
-  ['an address without its version', 0, '/', 1, 'address', 'not as a data-out service'],
+  ['an address without its version', 0, '/', 1, 'address', 'does not answer as a data-out service'],
   ['an expired visa', 1, 'expired.jwt', 3, 'visa', 'for jane: expired at 2020-01-01T00:00:00.000Z'],
   ['a visa of another issuer', 1, 'foreign.jwt', 3, 'credentials', 'untrusted_issuer'],
   ['no user name where one is needed', 2, '', 3, 'credentials', 'credentials are missing'],
