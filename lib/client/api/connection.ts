@@ -26,19 +26,21 @@ export interface ServiceConnection {
 /**
  * @param settings.proxyUrl such as `https://….amazonaws.com/v1/`
  * @param settings.note default: remarks are dropped
- * @throws ClientError `usage` if a URL is not valid, holds credentials, or is not encrypted
+ * @throws ClientError `usage` if the address is not encrypted
  */
 export function connect(settings: {
-  readonly proxyUrl?: string | undefined;
+  readonly proxyUrl?: string | URL | undefined;
   readonly visa?: ServiceConnection['visa'] | undefined;
   readonly basic?: ServiceConnection['basic'];
   readonly note?: ServiceConnection['note'];
   readonly transport: Transport;
 }): ServiceConnection {
   const { transport, basic, note } = settings;
+  const proxyUrl = settings.proxyUrl === undefined ? undefined : withSlash(new URL(settings.proxyUrl));
+  if (proxyUrl) transport.checkScheme(proxyUrl);
   const noted = new Set<string>();
   return {
-    proxyUrl: baseUrl(settings.proxyUrl, transport),
+    proxyUrl,
     visa: settings.visa ?? noVisa,
     basic,
     note: (text) => {
@@ -63,23 +65,6 @@ export function addressOf({ proxyUrl }: { readonly proxyUrl: URL | undefined }):
   throw new ClientError('usage', 'no address of the service is set', {
     remedy: 'data-out setup asks for it; or give it with --url or DATA_OUT_URL.',
   });
-}
-
-function baseUrl(text: string | undefined, transport: Transport): URL | undefined {
-  if (text === undefined) return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    // The message does not repeat the text: it may hold a password.
-    throw new ClientError(
-      'usage',
-      'the address of the service is not an http address, or has more than host and path',
-      {
-        remedy: 'It looks like https://data-out.example.org/v1/.',
-      },
-    );
-  }
-  transport.checkScheme(url);
-  return withSlash(url);
 }
 
 /** An address that paths can be appended to: its own path ends in `/`. */

@@ -61,7 +61,7 @@ export function sessionOf(
     const note = (text: string) => output.note(printable(text));
     const token = async (refused?: string) => (await visa(refused)).token;
     const { proxyUrl, basic } = settings;
-    return connect({ proxyUrl: proxyUrl?.href, visa: token, basic, note, transport: await opened() });
+    return connect({ proxyUrl, visa: token, basic, note, transport: await opened() });
   };
   const visa = warnedVisa(settings, session, opened, service);
   return {

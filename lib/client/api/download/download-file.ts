@@ -124,7 +124,7 @@ function secondsOf(time: Date | undefined): number | undefined {
 
 async function fetched(options: DownloadFileOptions, size: number): Promise<Verified | undefined> {
   const { paths, file } = options;
-  const part = await PartFile.open(paths, { name: file.name, size, pieceBytes: options.memory.length });
+  const part = await PartFile.open(paths, { name: file.name, size });
   try {
     return await new Attempt(options, part, size).run();
   } catch (error) {
@@ -165,7 +165,8 @@ class Attempt {
   async run(): Promise<Verified | undefined> {
     const { onEvent, paths, memory } = this.#options;
     const { name, size, etag } = this.#remote;
-    const kept = [...this.#part.noted.keys()].reduce((sum, piece) => sum + this.#rangeOf(piece).length, 0);
+    const noted = this.#open.map((piece) => this.#rangeOf(piece)).filter(({ start }) => this.#part.noted.has(start));
+    const kept = noted.reduce((sum, { length }) => sum + length, 0);
     this.#failure = await checkSpace(paths.part, size - kept).catch((error: unknown) => error);
     if (this.#failure !== undefined) this.#open.length = 0;
     onEvent({ type: 'started', name, size, kept });
@@ -217,7 +218,7 @@ class Attempt {
     const { name } = file;
     const { start, end, length } = this.#rangeOf(piece);
     const received = (bytes: number) => onEvent({ type: 'progress', name, bytes });
-    const noted = this.#part.noted.get(piece);
+    const noted = this.#part.noted.get(start);
     if (noted !== undefined) {
       // A crash or a power cut can have taken bytes that were written.
       const bytes = await this.#part.read(start, length, memory.subarray(0, length));
@@ -231,7 +232,7 @@ class Attempt {
     const sum = crc(bytes);
     await this.#part.write(bytes, start);
     // A file of one piece needs no journal.
-    if (this.#crcs.length > 1) await this.#part.note(piece, sum, this.#remote.etag);
+    if (this.#crcs.length > 1) await this.#part.note(start, sum, this.#remote.etag);
     return sum;
   }
 

@@ -8,8 +8,6 @@ import { wholeNumber } from '../json.ts';
 import { ifThere, LocalDiskError, onDisk, syncFolder } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 
-/** Bytes of one piece; the last one of a file can be shorter. */
-export const pieceBytes = 8 * 1024 * 1024;
 /** Written at once. For more, Linux takes pages as large, which an idle machine may first have to get from its host. */
 const writeBytes = 256 * 1024;
 /** Sent to the disk while more comes, so that the end of a large file waits for little. */
@@ -24,8 +22,6 @@ interface Wanted {
   readonly name: string;
   /** Bytes of the whole file. */
   readonly size: number;
-  /** Default: 8 MiB. */
-  readonly pieceBytes?: number;
 }
 
 /**
@@ -34,7 +30,7 @@ interface Wanted {
  * and compared. The journal holds no address, no credentials and no key.
  */
 export class PartFile {
-  /** CRC-64/NVME of the pieces that an earlier run noted, by their numbers. */
+  /** CRC-64/NVME of the pieces that an earlier run noted, by their positions. */
   readonly noted: ReadonlyMap<number, bigint>;
   /** The entity tag of their version. */
   readonly etag: string | undefined;
@@ -99,12 +95,12 @@ export class PartFile {
   }
 
   /** Notes a piece that is written. A version without an entity tag is not resumed. @throws LocalDiskError */
-  async note(piece: number, crc: bigint, etag: string | undefined): Promise<void> {
+  async note(position: number, crc: bigint, etag: string | undefined): Promise<void> {
     if (etag === undefined) return;
     await onDisk(this.#paths.journal, async () => {
       this.#journal ??= this.#openJournal(etag);
       // The first line of an earlier run that was cut gets its end.
-      await (await this.#journal).write(`\n${JSON.stringify([piece, formatCrc(crc)])}`);
+      await (await this.#journal).write(`\n${JSON.stringify([position, formatCrc(crc)])}`);
     });
   }
 
@@ -172,18 +168,15 @@ const first = z.object({ name: z.string(), size: wholeNumber, etag: z.string() }
 const line = z.tuple([wholeNumber, z.string().check(z.regex(/^[\w+/]{11}=$/))]);
 
 /** What the journal of an earlier run says of the same file; `undefined` if it is of no use. Lines that were cut say nothing. */
-async function leftOver(
-  path: string,
-  { name, size, pieceBytes: most = pieceBytes }: Wanted,
-): Promise<Left | undefined> {
+async function leftOver(path: string, { name, size }: Wanted): Promise<Left | undefined> {
   const written = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
   const [head = '', ...lines] = written?.split('\n') ?? [];
   const file = first.safeParse(parseJson(head)).data;
   if (file?.name !== name || file.size !== size) return undefined;
   const noted = new Map<number, bigint>();
   for (const each of lines) {
-    const [piece = size, crc = ''] = line.safeParse(parseJson(each)).data ?? [];
-    if (piece * most < size) noted.set(piece, parseCrc(crc));
+    const [position = size, crc = ''] = line.safeParse(parseJson(each)).data ?? [];
+    if (position < size) noted.set(position, parseCrc(crc));
   }
   return { etag: file.etag, noted };
 }

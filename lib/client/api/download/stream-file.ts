@@ -3,8 +3,8 @@ import { ENCRYPTED_SEGMENT_BYTES } from '../../../crypt4gh/index.ts';
 import type { ClientError } from '../errors.ts';
 import { compared, type Expected, type Verified } from './check-file.ts';
 import { headerDigest, loadCrc, readHeader } from './disk/container-digest.ts';
-import { pieceBytes } from './part-file.ts';
 import type { StagedFile } from './staged-file.ts';
+import { pieceBytes } from './workers.ts';
 
 export interface StreamFileOptions {
   /** Requests at once; each piece of 8 MiB is in memory until those before it are taken. */

@@ -1,4 +1,5 @@
-import { pieceBytes } from './part-file.ts';
+/** Bytes of one piece; the last one of a file can be shorter. */
+export const pieceBytes = 8 * 1024 * 1024;
 
 /** Workers, each with memory for the piece that it fetches. */
 export class Workers {

@@ -12,7 +12,7 @@ import { type ConfigFile, readConfigFile } from '../config-file.ts';
 import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { notEmpty } from '../key-pair.ts';
-import { withConnectionOptions } from '../options.ts';
+import { withServiceOptions } from '../options.ts';
 import { pinKeys } from '../receipt-keys.ts';
 import { type CommandContext, openSession as openServiceSession, openTransport, sessionOf } from '../session.ts';
 import {
@@ -53,10 +53,6 @@ export function registerSetup(program: Command, context: CommandContext): void {
   const setup = program
     .command('setup')
     .description('start here: enter your settings, make a key, check both')
-    .option('--url <url>', 'address of the service')
-    .option('--visa <file>', 'your visa or passport')
-    .option('--username <name>', 'user name for the service')
-    .option('--password-file <file>', 'the password; the file stays in place')
     .addOption(new Option('--key <file>', 'your private key').conflicts('generateKey'))
     .option('--generate-key <name>', 'make <name>.sec.pem and <name>.pub.pem')
     .addOption(
@@ -70,7 +66,7 @@ export function registerSetup(program: Command, context: CommandContext): void {
         'ask nothing, and pin exactly these receipt keys: fingerprints with commas',
       ).conflicts(['visa', 'username', 'passwordFile', 'key', 'generateKey', 'passphraseFile']),
     );
-  withConnectionOptions(setup)
+  withServiceOptions(setup)
     .addHelpText('after', afterHelp)
     .action(async ({ receiptKeys, ...options }, command) => {
       if (receiptKeys === undefined) return await setUp(context, command, options);

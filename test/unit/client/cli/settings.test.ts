@@ -58,16 +58,16 @@ describe('where settings come from', () => {
     };
     const found = await settings({}, field);
     expect(found.proxyUrl?.href).toBe('https://field.example.org/');
-    expect(await found.visa?.()).toBe(visa);
+    expect((await found.visa?.())?.token).toBe(visa);
     expect(await found.basic?.()).toEqual({ username: 'central', password: 'central-password' });
     const own = await settings({}, { ...field, DATA_OUT_USERNAME: 'own', DATA_OUT_VISA: otherVisa });
     expect((await own.basic?.())?.username).toBe('own');
-    expect(await own.visa?.()).toBe(otherVisa);
+    expect((await own.visa?.())?.token).toBe(otherVisa);
   });
 
   test('paths of the configuration file begin at its folder, and know ~', async () => {
     const found = await settings({});
-    expect(await found.visa?.()).toBe(otherVisa);
+    expect((await found.visa?.())?.token).toBe(otherVisa);
     expect(found.keyFiles[0]).toMatch(/\/key\.pem$/);
     expect(found.keyFiles[0]).not.toContain('~');
     expect(found.keyFiles[1]).toBe(join(folder, 'home/.config/data-out/keys/second.pem'));
@@ -77,9 +77,9 @@ describe('where settings come from', () => {
     const path = join(folder, 'renewed.jwt');
     await writeFile(path, visa);
     const found = await settings({ visa: path });
-    expect(await found.visa?.()).toBe(visa);
+    expect((await found.visa?.())?.token).toBe(visa);
     await writeFile(path, otherVisa);
-    expect(await found.visa?.()).toBe(otherVisa);
+    expect((await found.visa?.())?.token).toBe(otherVisa);
   });
 
   test('a password without a file or variable is asked for, once', async () => {
@@ -106,7 +106,7 @@ describe('where settings come from', () => {
     expect(await both.passphrase?.()).toBe('');
     const others = { DATA_OUT_URL: '', DATA_OUT_VISA: '', DATA_OUT_USERNAME: '', DATA_OUT_KEY_FILE: '' };
     const { proxyUrl, visa, passphrase } = await settings({}, others);
-    expect([proxyUrl?.href, await visa?.(), passphrase]).toEqual([
+    expect([proxyUrl?.href, (await visa?.())?.token, passphrase]).toEqual([
       'https://config.example.org/v1',
       otherVisa,
       undefined,
@@ -170,9 +170,14 @@ describe('secrets are in no error', () => {
     expect(message).not.toContain('secret token');
   });
 
-  test('an address with a password is refused without being repeated', async () => {
-    const message = await messageOf(settings({ url: 'https://me:hunter2@example.org/' }));
-    expect(message).toContain('addresses end up in logs');
+  test.each([
+    ['https://me:hunter2@example.org/', 'addresses end up in logs'],
+    ['https://example.org/v1?visa=hunter2', 'an address without ? and #'],
+    ['hunter2.example.org', 'expected the address of the service'],
+    ['ftp://hunter2.example.org/v1', 'expected the address of the service'],
+  ])('the address %s is refused without being repeated', async (url, reason) => {
+    const message = await messageOf(settings({ url }));
+    expect(message).toContain(reason);
     expect(message).not.toContain('hunter2');
   });
 
