@@ -213,7 +213,7 @@ function taskLines(tasks: readonly (Moment & { readonly label: string })[], colu
   const gap = isWide ? '  ' : ' ';
   const labels = tasks.map(({ label }) => label);
   const widest = Math.max(...labels.map((label) => stringWidth(label)));
-  const parts = tasks.map((task) => {
+  return tasks.map((task) => {
     const { label, total, done } = task;
     const share = shareOf(task);
     const left = timeLeft(task).padStart(timeCells);
@@ -223,25 +223,23 @@ function taskLines(tasks: readonly (Moment & { readonly label: string })[], colu
       left.trim() === '' || !isWide ? left : `${left} left`,
     ];
     const bar = isWide && share !== undefined ? `  ${barOf(done / (total || 1), columns)}` : '';
-    const room = () => columns - 1 - bar.length - stringWidth(gap + facts.join(gap));
-    while (facts.length > 1 && room() < shortestName) facts.splice(1, 1);
-    return { label, name: shortened(label, room()), room: room(), end: `${bar}${gap}${facts.join(gap)}` };
-  });
-  return parts.map(({ label, name, room, end }) => {
-    const isAlike = parts.filter((part) => part.name === name).length > 1;
-    const others = labels.filter((other) => other !== label);
-    const shown = isAlike ? shortened(distinctPart(label, others), room) : name;
-    const padding = ' '.repeat(Math.max(0, Math.min(room, widest) - stringWidth(shown)));
-    return shortened(`${shown}${padding}${end}`.trimEnd(), columns - 1);
+    const roomFor = () => columns - 1 - bar.length - stringWidth(gap + facts.join(gap));
+    while (facts.length > 1 && roomFor() < shortestName) facts.splice(1, 1);
+    const room = roomFor();
+    const name = stringWidth(label) <= room ? label : shortened(distinctPart(label, labels), room);
+    const padding = ' '.repeat(Math.max(0, Math.min(room, widest) - stringWidth(name)));
+    return shortened(`${name}${padding}${bar}${gap}${facts.join(gap)}`.trimEnd(), columns - 1);
   });
 }
 
-/** A name without the beginning and the end that it shares with others. */
-function distinctPart(name: string, others: readonly string[]): string {
+/** A name without the beginning and the end that it shares with others: cut in the middle, such names would look alike. */
+function distinctPart(name: string, all: readonly string[]): string {
+  const others = all.filter((each) => each !== name);
   const shared = (of: (text: string) => readonly string[]) =>
     Math.max(0, ...others.map((other) => of(name).findIndex((letter, index) => letter !== of(other)[index])));
   const start = shared((text) => [...text]);
   const end = shared((text) => [...text].toReversed());
+  if (start + end === 0) return name;
   const letters = [...name];
   return `…${letters.slice(start, Math.max(start + 1, letters.length - end)).join('')}…`;
 }

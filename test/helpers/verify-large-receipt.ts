@@ -1,8 +1,8 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { Claims } from '../../lib/client/api/receipts/claims.ts';
-import { combine } from '../../lib/client/api/receipts/combine.ts';
 import { parseKeySet } from '../../lib/client/api/receipts/key-set.ts';
+import { combine } from '../../lib/client/api/receipts/receipt-files.ts';
 import { verifyReceipt } from '../../lib/client/api/receipts/verify-receipt.ts';
 import { filesPerReceipt } from '../../lib/contract/delivery.ts';
 import { ReceiptSigner, receiptOf } from './receipts.ts';

@@ -3,7 +3,7 @@ import { isReceiptName } from '../../../contract/delivery.ts';
 import type { DeliveryApi, ListedFile } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import { Claims } from './claims.ts';
-import type { Receipt } from './combine.ts';
+import type { Receipt } from './receipt-files.ts';
 import { type ReadReceipts, requestOf } from './receipt-files.ts';
 
 export interface AwaitDeliveryOptions {

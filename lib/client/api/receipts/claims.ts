@@ -2,7 +2,7 @@ import { basename, join } from 'node:path';
 import { safeFileName } from '../../../common/names.ts';
 import type { DeliveredFile, MissingFile } from '../../../contract/delivery.ts';
 import { originalPath } from '../download/disk/local-name.ts';
-import type { Receipt } from './combine.ts';
+import type { Receipt } from './receipt-files.ts';
 
 /** What a verified receipt says of one file. */
 export interface Claim {

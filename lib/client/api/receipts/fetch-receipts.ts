@@ -29,12 +29,6 @@ export interface FetchedReceipts extends ReadReceipts {
   readonly jws: ReadonlyMap<string, Uint8Array>;
 }
 
-/** What is fetched where there are no receipts. */
-export const nothingFetched: FetchedReceipts = {
-  ...{ receipts: [], refused: [], foreign: [], notWhole: [] },
-  jws: new Map(),
-};
-
 /** Bytes. Larger receipts are read one at a time; of small ones, most of the time is the way there and back. */
 const smallReceipt = 4 * 1024 * 1024;
 

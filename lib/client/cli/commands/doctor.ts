@@ -1,6 +1,5 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { showChecks } from '../doctor/check.ts';
-import { examine, quickRetries } from '../doctor/examine.ts';
+import { examine, quickRetries } from '../examine.ts';
 import { withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
@@ -19,7 +18,7 @@ export function registerDoctor(program: Command, context: CommandContext): void 
     .addHelpText('after', afterHelp)
     .action(async (_options, command) => {
       await using session = await openSession(context, command, quickRetries);
-      const error = await showChecks(examine(session), session.output);
+      const error = await examine(session);
       if (error) throw error;
     });
 }

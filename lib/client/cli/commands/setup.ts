@@ -9,8 +9,7 @@ import { connect } from '../../api/connection.ts';
 import { ClientError } from '../../api/errors.ts';
 import { aboutService } from '../../api/login/about.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
-import { showChecks } from '../doctor/check.ts';
-import { examine, quickRetries } from '../doctor/examine.ts';
+import { examine, quickRetries } from '../examine.ts';
 import { notEmpty } from '../key-pair.ts';
 import { withServiceOptions } from '../options.ts';
 import { pinKeys } from '../receipt-keys.ts';
@@ -185,7 +184,7 @@ async function examineAll(
   const passphrase = keyFiles[0] === newKey?.privateKey ? newKey?.passphrase : undefined;
   const known = passphrase === undefined ? settings.passphrase : async () => passphrase;
   await using session = sessionOf(context, command, { ...settings, keyFiles, passphrase: known }, quickRetries);
-  const error = await showChecks(examine(session), session.output);
+  const error = await examine(session);
   if (error === undefined) return;
   throw new ClientError(error.code, `your settings are stored, but ${error.message}`, {
     remedy: 'Follow the remedy below that check. data-out setup changes an answer, data-out doctor checks again.',

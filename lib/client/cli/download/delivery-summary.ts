@@ -2,7 +2,7 @@ import { printable } from '../../../terminal/output.ts';
 import type { FileResult } from '../../api/download/download-file.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { Claims } from '../../api/receipts/claims.ts';
-import type { Receipt } from '../../api/receipts/combine.ts';
+import type { Receipt } from '../../api/receipts/receipt-files.ts';
 
 /** The most receipts that the line for people names. */
 const shownReceipts = 3;

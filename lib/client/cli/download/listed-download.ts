@@ -8,16 +8,10 @@ import { type DownloadReport, downloadFiles } from '../../api/download/download-
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { awaitDelivery } from '../../api/receipts/await-delivery.ts';
 import { Claims } from '../../api/receipts/claims.ts';
-import type { Receipt } from '../../api/receipts/combine.ts';
-import {
-  type FetchedReceipts,
-  fetchReceipts,
-  markReceived,
-  nothingFetched,
-  saveReceipts,
-} from '../../api/receipts/fetch-receipts.ts';
+import { type FetchedReceipts, fetchReceipts, markReceived, saveReceipts } from '../../api/receipts/fetch-receipts.ts';
 import type { ReceiptKeys } from '../../api/receipts/key-set.ts';
 import { ReceiptError } from '../../api/receipts/receipt.ts';
+import type { Receipt } from '../../api/receipts/receipt-files.ts';
 import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/receipts/receipt-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { receiptKeys } from '../receipt-keys.ts';
@@ -244,7 +238,8 @@ async function checkable(
     const message = `the delivery receipts cannot be verified: ${error.message}`;
     session.output.warn(printable(message));
     // A service never withdraws its keys. If this were accepted, an attacker who hides them could change files.
-    return { ...nothingFetched, refused: [new ReceiptError(message, { cause: error })] };
+    const refused = [new ReceiptError(message, { cause: error })];
+    return { receipts: [], refused, foreign: [], notWhole: [], jws: new Map() };
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { combine } from '../../../../../lib/client/api/receipts/combine.ts';
+import { combine } from '../../../../../lib/client/api/receipts/receipt-files.ts';
 import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
 import { deliveredFile, receiptOf } from '../../../../helpers/receipts.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkClock } from '../../../../../lib/client/cli/doctor/examine.ts';
+import { checkClock } from '../../../../lib/client/cli/examine.ts';
 
 const at = (local: string, date: string | undefined) =>
   checkClock({

@@ -1,25 +1,71 @@
-import { publicKeyFingerprint, publicKeyOf } from '../../../crypt4gh/index.ts';
-import { formatDuration } from '../../../terminal/output.ts';
-import type { ServiceConnection } from '../../api/connection.ts';
-import { DeliveryApi } from '../../api/delivery-api.ts';
-import { UnavailableError } from '../../api/errors.ts';
-import { aboutService } from '../../api/login/about.ts';
-import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
-import { pinCommand } from '../../api/receipts/key-set.ts';
-import type { HeldVisa } from '../../api/visa-choice.ts';
-import { readPrivateKey, wiping } from '../key-files.ts';
-import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
-import type { Session } from '../session.ts';
-import { visaRemedy } from '../settings.ts';
-import { type CheckResult, failed } from './check.ts';
+import { publicKeyFingerprint, publicKeyOf } from '../../crypt4gh/index.ts';
+import { UsageError } from '../../terminal/errors.ts';
+import { formatDuration, printable } from '../../terminal/output.ts';
+import type { ServiceConnection } from '../api/connection.ts';
+import { DeliveryApi } from '../api/delivery-api.ts';
+import { ClientError, type ClientErrorCode, UnavailableError } from '../api/errors.ts';
+import { aboutService } from '../api/login/about.ts';
+import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../api/order/decoded-visa.ts';
+import { pinCommand } from '../api/receipts/key-set.ts';
+import type { HeldVisa } from '../api/visa-choice.ts';
+import { readPrivateKey, wiping } from './key-files.ts';
+import { pinnedKeys, receiptKeys } from './receipt-keys.ts';
+import type { Session } from './session.ts';
+import { visaRemedy } from './settings.ts';
+
+/** The result of one check. */
+interface CheckResult {
+  /** Such as `certificate`. */
+  readonly check: string;
+  readonly verdict: 'ok' | 'warning' | 'failed' | 'skipped';
+  /** One line for people. */
+  readonly text: string;
+  /** What to do, in a sentence. */
+  readonly remedy?: string | undefined;
+  /** With `failed`: code of the command's error; default: `usage`. */
+  readonly code?: ClientErrorCode;
+  /** What was found, for programs. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The result of a check that failed or could not be made. Rethrows defects and interruptions. */
+function failed(check: string, error: unknown, ownRemedy?: string): CheckResult {
+  const isKnown = error instanceof ClientError || error instanceof UsageError;
+  if (!isKnown || error.code === 'interrupted') throw error;
+  const { code, message, remedy } = error;
+  return { check, verdict: 'failed', text: message, remedy: ownRemedy ?? remedy, code };
+}
 
 type Checks<T = void> = AsyncGenerator<CheckResult, T>;
 
 /** A person waits for the answer. */
 export const quickRetries = { attempts: 2, firstMs: 500, longestMs: 1_000 };
 
-/** Checks the settings of a session, the service and the keys, one after the other. Rethrows defects and interruptions. */
-export async function* examine(session: Session): Checks {
+/**
+ * Checks the settings of a session, the service and the keys, one after the other, and shows results as they come. Rethrows defects
+ * and interruptions.
+ * @returns the error of the first failed check, which is often the cause of the others; `undefined` when no check failed
+ */
+export async function examine(session: Session): Promise<ClientError | undefined> {
+  const { style, result: show } = session.output;
+  const colours = { ok: style.good, warning: style.doubtful, failed: style.bad, skipped: style.faint };
+  const failures: CheckResult[] = [];
+  let count = 0;
+  for await (const result of checks(session)) {
+    const { check, verdict, text, remedy, details } = result;
+    if (verdict !== 'skipped') count += 1;
+    if (verdict === 'failed') failures.push(result);
+    const help = remedy === undefined ? '' : `\n${' '.repeat(22)}${printable(remedy)}`;
+    const line = `${colours[verdict](verdict.padEnd(8))} ${check.padEnd(12)} ${printable(text)}`;
+    show({ check, verdict, text, remedy, ...details }, `${line}${help}`);
+  }
+  const [first] = failures;
+  if (first === undefined) return undefined;
+  const message = `${failures.length} of ${count} checks failed, first: ${first.check}`;
+  return new ClientError(first.code ?? 'usage', message);
+}
+
+async function* checks(session: Session): Checks {
   const service = yield* attempt('settings', () => session.service());
   const seen = service && (yield* address(session, service));
   yield* visa(session, seen);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { heldVisa } from '../../../../../lib/client/api/visa-choice.ts';
-import { checkVisa } from '../../../../../lib/client/cli/doctor/examine.ts';
-import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
+import { heldVisa } from '../../../../lib/client/api/visa-choice.ts';
+import { checkVisa } from '../../../../lib/client/cli/examine.ts';
+import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
 
 const now = new Date('2026-11-21T09:00:00Z');
 const checkText = (text: string) => checkVisa(heldVisa(text) ?? { token: '', all: [] }, now, 'Renew it.');
