@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../contract/limits.ts';
 import { ClientError, ServiceError, UnavailableError } from './errors.ts';
-import { fewerHeaders, refusal } from './problem.ts';
+import { fewerHeaders, refusal, type Sender } from './problem.ts';
 import type { Transport, TransportReply, TransportRequest } from './transport.ts';
 import { outboxVisa } from './visa-choice.ts';
 
@@ -78,8 +78,7 @@ export function withSlash(url: URL): URL {
 export interface AuthorizedRequest extends TransportRequest {
   /** Names the request in errors, such as `the listing`. */
   readonly what: string;
-  /** Researchers send a visa, and both of the first two their user name and password. */
-  readonly as: 'researcher' | 'administrator' | 'anyone';
+  readonly as: Sender;
   /** Failed attempts in a row after which it is given up; default: those of the transport. */
   readonly attempts?: number | undefined;
   /** Whether it must not be done twice: it is then not sent again once the service might have acted on it. Default: no. */
@@ -106,7 +105,7 @@ export async function authorized<T>(
     try {
       const reply = await transport.send(complete);
       if (reply.status < 300) return await read(reply);
-      throw await refusal(reply, what);
+      throw await refusal(reply, what, request.as);
     } catch (error) {
       if (error instanceof ServiceError && error.status === 401) {
         const refused = error.message.includes('the visa was refused') ? complete.headers?.[visaHeader] : undefined;

@@ -12,11 +12,14 @@ const later: ReadonlyMap<number, boolean> = new Map([
 /** Most bytes that are read of a problem document. */
 const problemBytes = 64 * 1024;
 
+/** Who sends a request. Researchers send a visa, and both of the first two their user name and password. */
+export type Sender = 'researcher' | 'administrator' | 'anyone';
+
 /**
  * Makes an error of a reply that refuses, in the service's own words (RFC 9457). Reads the reply to its end.
  * @param what names the request, such as `the listing`
  */
-export async function refusal(reply: TransportReply, what: string): Promise<ClientError> {
+export async function refusal(reply: TransportReply, what: string, sender: Sender): Promise<ClientError> {
   const { status } = reply;
   const isJson = /^application\/(problem\+)?json\b/i.test(reply.header('content-type') ?? '');
   const problem = problemIn(isJson ? await reply.text(problemBytes).catch(() => '') : '');
@@ -31,17 +34,23 @@ export async function refusal(reply: TransportReply, what: string): Promise<Clie
     return new UnavailableError(message, { retryAfterMs: retryAfter, mayBeDone, remedy });
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
-  return new ServiceError(code, message, { status, remedy: remedyOf(status, problem.code, code, said) });
+  return new ServiceError(code, message, { status, remedy: remedyOf(status, problem.code, code, { said, sender }) });
 }
 
-function remedyOf(status: number, problemCode: string | undefined, code: ClientErrorCode, said = '') {
+function remedyOf(
+  status: number,
+  problemCode: string | undefined,
+  code: ClientErrorCode,
+  { said = '', sender }: { readonly said: string | undefined; readonly sender: Sender },
+) {
   // RFC 6585 § 5: a gateway on the way may allow smaller headers than the service's own gateway.
   if (status === 431) return fewerHeaders;
   // This service always gives a code. Without one, another service answered, or a gateway that does not know the path.
   if (problemCode === undefined && status !== 407) return checkAddress;
   // No function of the service gives this status with this code: its gateway does, for refusals that it has no words for.
   if (status === 403 && problemCode === 'invalid_request') return refusedByGateway;
-  return said.startsWith('the visa was refused') ? newVisa : remedies[code];
+  if (said.startsWith('the visa was refused')) return newVisa;
+  return (sender === 'administrator' ? administratorRemedies : remedies)[code];
 }
 
 const refusedByGateway =
@@ -69,6 +78,15 @@ const remedies: Partial<Record<ClientErrorCode, string>> = {
     'The visa does not grant this, or the dataset is not released: ask the data access committee or the operator.',
   not_found: 'Check the name with data-out list. A staged copy expires after some weeks; ask for a new export then.',
   protocol: checkAddress,
+};
+
+const administratorRemedies: typeof remedies = {
+  ...remedies,
+  unauthenticated:
+    "Check the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
+    'DATA_OUT_ADMIN_PASSWORD); researcher credentials do not work here.',
+  forbidden: 'This user is not an administrator: ask the operator.',
+  not_found: 'Check the request id, --kind and the address. If the request is only seconds old, ask again.',
 };
 
 function wordsOf({ detail, title, violations }: ReturnType<typeof problemIn>): string | undefined {

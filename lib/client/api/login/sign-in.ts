@@ -181,7 +181,8 @@ export class Issuer {
     for (;;) {
       try {
         const reply = await this.#transport.send(sent);
-        if (reply.status >= 500 || reply.status === 429) throw await refusal(reply, `signing in at ${url.host}`);
+        if (reply.status >= 500 || reply.status === 429)
+          throw await refusal(reply, `signing in at ${url.host}`, 'anyone');
         const ahead = Date.parse(reply.header('date') ?? '') - this.#transport.timing.now().getTime();
         // A reply from a cache has the date of when it was made.
         if (reply.header('age') === undefined) this.#clock[oidc.clockSkew] = Math.round(ahead / 1000) || 0;

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { SegmentCipher } from '../../../crypt4gh/index.ts';
 import { checkFile, type FileState } from '../download/check-file.ts';
-import { onDisk } from '../download/disk/local-disk.ts';
+import { exists, onDisk } from '../download/disk/local-disk.ts';
 import { partPath, plaintextName } from '../download/disk/local-name.ts';
 import type { Claim, Claims } from './claims.ts';
 
@@ -78,7 +78,6 @@ async function verifyClaim(claim: Claim, options: VerifyFolderOptions): Promise<
   const { folder, claims, privateKeys, cipher, reading, signal, inOutbox } = options;
   const { file, receipt } = claim;
   const requestId = receipt.jti;
-  const exists = async (path: string) => (await stat(join(folder, path)).catch(() => undefined)) !== undefined;
   const place = claims.place(file.name);
   // The receipt of a file with the same path, which had this one's id put before its name, can be elsewhere.
   const places = place ? [join(...place), join(...place.with(-1, file.name))] : [];
@@ -87,7 +86,7 @@ async function verifyClaim(claim: Claim, options: VerifyFolderOptions): Promise<
   for (const name of names) {
     // `decrypt` writes the plaintext beside its container.
     for (const path of found.length > 0 ? [] : new Set([name, plaintextName(name)])) {
-      if (!(await exists(path))) continue;
+      if (!(await exists(join(folder, path)))) continue;
       const form = path === name ? 'container' : 'plaintext';
       const { add, end } = reading(path, (form === 'container' ? file.size : file.plaintext_size) ?? 0);
       const about = { path: join(folder, path), claim: file, form, privateKeys, cipher, onBytes: add, signal } as const;
@@ -96,7 +95,7 @@ async function verifyClaim(claim: Claim, options: VerifyFolderOptions): Promise<
     }
   }
   if (found.length > 0) return found;
-  const parts = await Promise.all(names.map((path) => exists(partPath(dirname(path), basename(path)))));
+  const parts = await Promise.all(names.map((path) => exists(partPath(join(folder, dirname(path)), basename(path)))));
   const outbox = parts.includes(true) ? new Set([file.name]) : await inOutbox();
   const state = outbox === undefined ? 'missing' : outbox.has(file.name) ? 'not_downloaded' : 'expired';
   return [{ name: file.name, state, size: file.size, requestId }];

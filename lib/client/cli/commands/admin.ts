@@ -8,7 +8,7 @@ import {
 import { limits } from '../../../contract/limits.ts';
 import { explainReason } from '../../../contract/reasons.ts';
 import { type Columns, counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
-import { administered, administratorApi } from '../export/administrator.ts';
+import { administratorApi } from '../export/administrator.ts';
 import { describeState } from '../export/describe-export.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -38,10 +38,6 @@ const fileColumns: Columns<ExportedFile> = [
   ['REASON', ({ reason, supersededBy }) => reason ?? (supersededBy === null ? '' : `by request ${supersededBy}`)],
 ];
 
-const unrecorded = {
-  not_found: 'Check the request id and --kind. If the request is only seconds old, ask again.',
-};
-
 /** `admin export|list|show`, for administrators. */
 export function registerAdmin(program: Command, context: CommandContext): void {
   const admin = program.command('admin').description('administrators: export files, and see what happened to exports');
@@ -61,7 +57,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
       const page = parseCount('--page', options.page, { from: 1, to: 10_000 });
       const proxy = await administratorApi(session, command);
       const request = { kind, state, since, page: page - 1, signal: terminal.signal };
-      const rows = await administered(proxy.exports(request));
+      const rows = await proxy.exports(request);
       output.table(columns, rows);
       explain(output, rows);
       const more = rows.length === limits.exportsPerPage ? `; --page ${page + 1} may have more` : '';
@@ -77,8 +73,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
       await using session = await openSession(context, command);
       const { output, terminal } = session;
       const proxy = await administratorApi(session, command);
-      const ask = (page: number) =>
-        administered(proxy.exportState(requestId, { kind, page, signal: terminal.signal }), unrecorded);
+      const ask = (page: number) => proxy.exportState(requestId, { kind, page, signal: terminal.signal });
       const { shown, files } = await ask(0);
       if (!withFiles) {
         output.result(shown, describe(shown));

@@ -6,6 +6,7 @@ import { printable } from '../../../terminal/output.ts';
 import { openSession } from '../../../terminal/session.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { connect } from '../../api/connection.ts';
+import { exists } from '../../api/download/disk/local-disk.ts';
 import { ClientError } from '../../api/errors.ts';
 import { aboutService } from '../../api/login/about.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
@@ -25,7 +26,7 @@ import {
   variables,
   variablesSet,
 } from '../settings.ts';
-import { askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
+import { askAll, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { passwordFile, store } from '../setup/store.ts';
 
 const afterHelp = `

@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import { DeliveryApi, type ListedFile } from '../../api/delivery-api.ts';
-import type { Expected } from '../../api/download/check-file.ts';
 import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { awaitDelivery } from '../../api/receipts/await-delivery.ts';
@@ -63,14 +62,13 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   const present = await (listing ?? list());
   const { files, claims, refused, gone, saved } = await chosen(run, present, delivery);
   if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(session)}.`);
-  const expected = ({ name }: ListedFile): Expected | undefined => claims.of(name);
   if (wanted.folder === '-') {
     // A refused receipt can be the one of this file.
     if (refused[0]) throw refused[0];
-    await pipeDownload(files, { session, proxy, parallel: wanted.parallel, expected, claims });
+    await pipeDownload(session, proxy, files, { parallel: wanted.parallel, claims });
     return;
   }
-  const report = await download(run, files, expected, claims);
+  const report = await download(run, files, claims);
   if (report.error) throw report.error;
   const came = new Set(files.map(({ name }) => name));
   const isLeft = new Set(present.map(({ name }) => name).filter((name) => !came.has(name)));
@@ -180,7 +178,6 @@ async function chosen(run: Run, present: readonly ListedFile[], delivery: Receip
 async function download(
   { session, proxy, wanted }: Run,
   files: readonly ListedFile[],
-  expected: (file: ListedFile) => Expected | undefined,
   claims: Claims,
 ): Promise<DownloadReport> {
   const { terminal, output, progress } = session;
@@ -190,6 +187,7 @@ async function download(
   progress.expect(bytes, files.length);
   const reporter = downloadReporter(output, progress, files.length);
   const { folder, parallel, force } = wanted;
+  const expected = ({ name }: ListedFile) => claims.of(name);
   const place = wanted.originalPaths ? (file: ListedFile) => claims.place(file.name) : undefined;
   const placeless = place ? files.filter((file) => place(file) === undefined).length : 0;
   const keeps = placeless === 1 ? 'keeps its staged name' : 'keep their staged names';

@@ -1,7 +1,7 @@
 import { usageError } from '../../../terminal/errors.ts';
 import { formatBytes, printable } from '../../../terminal/output.ts';
 import type { DeliveryApi, ListedFile } from '../../api/delivery-api.ts';
-import type { Expected, Verified } from '../../api/download/check-file.ts';
+import type { Verified } from '../../api/download/check-file.ts';
 import { StagedFile } from '../../api/download/staged-file.ts';
 import { streamFile } from '../../api/download/stream-file.ts';
 import type { Claims } from '../../api/receipts/claims.ts';
@@ -10,30 +10,25 @@ import { counted } from '../files/streams.ts';
 import type { Session } from '../session.ts';
 import { summaryText, unverifiedError } from './delivery-summary.ts';
 
-interface PipeDownload {
-  readonly session: Session;
-  readonly proxy: DeliveryApi;
-  readonly parallel: number;
-  readonly expected: (file: ListedFile) => Expected | undefined;
-  readonly claims: Claims;
-}
-
 /** Writes one file to standard output, as `streamFile` does. @throws ClientError unless all of it was taken and verified; UsageError */
-export async function pipeDownload(files: readonly ListedFile[], options: PipeDownload): Promise<void> {
-  const { session, proxy, parallel, expected, claims } = options;
+export async function pipeDownload(
+  session: Session,
+  proxy: DeliveryApi,
+  files: readonly ListedFile[],
+  { parallel, claims }: { readonly parallel: number; readonly claims: Claims },
+): Promise<void> {
   const { terminal, output, progress } = session;
   const [file, ...others] = files;
   if (file === undefined || others.length > 0) {
     throw usageError('--output', `standard output takes one file, not ${files.length}`, 'Name one file, or a folder.');
   }
   const { name, size } = file;
-  const listed = expected(file);
   let verified: Verified | undefined;
   using task = progress.task(printable(name), size);
   async function* bytes() {
     const given = streamFile(new StagedFile(proxy, { name, size }), {
       parallel,
-      expected: listed,
+      expected: claims.of(name),
       signal: terminal.signal,
       retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
       verified: (found) => {

@@ -1,7 +1,6 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../../terminal/errors.ts';
 import { DeliveryApi } from '../../api/delivery-api.ts';
-import { ClientError } from '../../api/errors.ts';
 import type { Session } from '../session.ts';
 import { administratorVariables, basicOf, finder, type SettingOptions } from '../settings.ts';
 
@@ -22,27 +21,4 @@ export async function administratorApi(session: Session, command: Command): Prom
     throw new UsageError('there is no user name of an administrator', { remedy });
   }
   return new DeliveryApi({ ...(await session.service()), basic });
-}
-
-const remedies: Readonly<Record<string, string>> = {
-  unauthenticated:
-    "Check the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
-    'DATA_OUT_ADMIN_PASSWORD); researcher credentials do not work here.',
-  forbidden: 'This user is not an administrator: ask the operator.',
-  not_found: 'Check --kind and the address.',
-};
-
-/**
- * The result of a call with an administrator's credentials.
- * @param own remedies of this call, by code
- * @throws ClientError with a remedy for administrators; the client's own remedies are for researchers
- */
-export async function administered<T>(call: Promise<T>, own: typeof remedies = {}): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    const remedy = error instanceof ClientError ? (own[error.code] ?? remedies[error.code]) : undefined;
-    if (!(error instanceof ClientError) || remedy === undefined) throw error;
-    throw new ClientError(error.code, error.message, { remedy, cause: error });
-  }
 }

@@ -4,7 +4,6 @@ import { explainReason } from '../../../contract/reasons.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import type { DeliveryApi } from '../../api/delivery-api.ts';
 import { ClientError, interrupted } from '../../api/errors.ts';
-import { administered } from './administrator.ts';
 
 /** State, reason and counts on one line: `staging: 12 of 200 files staged, 1 given up`. */
 export function describeState({ state, reason, counts }: Pick<ShownExport, 'state' | 'reason' | 'counts'>): string {
@@ -46,7 +45,7 @@ export async function recordedState(
   signal: AbortSignal,
 ): Promise<ShownExport | undefined> {
   try {
-    return (await administered(proxy.exportState(requestId, { kind, signal }))).shown;
+    return (await proxy.exportState(requestId, { kind, signal })).shown;
   } catch (error) {
     // Not consumed yet.
     if (error instanceof ClientError && error.code === 'not_found') return undefined;

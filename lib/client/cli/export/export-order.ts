@@ -12,7 +12,6 @@ import { doubtsOf, isIdentifier, isLongExpired, type OrderType } from '../../api
 import { hasSeveralDatasets } from '../../api/visa-choice.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
-import { administered } from './administrator.ts';
 
 /** An administrator's order, as typed. Paths are relative to the terminal's folder. */
 export interface ExportWords {
@@ -67,7 +66,7 @@ export async function readOrder(
 /** Sends an order, once. The service can accept it now and reject it later. @throws UnavailableError `mayBeDone` if its answer did not come; ClientError */
 export async function sendOrder(proxy: DeliveryApi, { request }: ExportOrder, signal: AbortSignal) {
   try {
-    return await administered(proxy.export(request, { signal }));
+    return await proxy.export(request, { signal });
   } catch (error) {
     if (!(error instanceof UnavailableError && error.mayBeDone)) throw error;
     const remedy = `data-out admin list --kind ${request.kind} shows whether it was. Only if not, send it again.`;
@@ -92,7 +91,7 @@ export async function findOrder(
   const since = new Date(Date.parse(sentAt) - 300_000).toISOString();
   const owner = recipient && outboxPrefix({ iss: recipient.issuer, sub: recipient.subject });
   for (let page = 0; ; page += 1) {
-    const rows = await administered(proxy.exports({ kind, since, page, signal }));
+    const rows = await proxy.exports({ kind, since, page, signal });
     const found = rows.find(({ dataset, file, keyFingerprint, recipient: prefix }) => {
       const isOfId = type === 'fileId' ? file === id : file === null && dataset === id;
       return isOfId && keyFingerprint === fingerprint && prefix === owner;

@@ -6,6 +6,7 @@ import { ReaderGoneError, usageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { hasCode, ifThere } from '../../api/download/disk/local-disk.ts';
+import { isRunning } from '../../api/download/disk/lock.ts';
 import { ClientError } from '../../api/errors.ts';
 
 export interface OutputOptions {
@@ -121,16 +122,8 @@ async function sweep(folder: string): Promise<void> {
   swept.add(folder);
   for (const name of await readdir(folder).catch(() => [])) {
     const [, pid] = (name.startsWith(mark) && /^(\d+)-[0-9a-f]+\.part$/.exec(name.slice(mark.length))) || [];
-    if (pid !== undefined && !isAlive(Number(pid)))
+    if (pid !== undefined && !isRunning(Number(pid)))
       await rm(join(folder, name), { force: true }).catch(() => undefined);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return !hasCode(error, 'ESRCH');
   }
 }
 

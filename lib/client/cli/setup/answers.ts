@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { inspectPrivateKey } from '../../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../../terminal/errors.ts';
@@ -6,6 +5,7 @@ import { type Output, printable } from '../../../terminal/output.ts';
 import { askNewSecret } from '../../../terminal/prompts.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { withSlash } from '../../api/connection.ts';
+import { exists } from '../../api/download/disk/local-disk.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { About } from '../../api/login/about.ts';
 import type { ConfigFile } from '../config-file.ts';
@@ -228,8 +228,4 @@ async function planKey(asking: Asking, given: string | undefined): Promise<Pick<
   };
   const passphrase = await (asking.passphrase?.() ?? untilUsable(asking, ask));
   return { keyFile: files.privateKey, newKey: { ...files, passphrase } };
-}
-
-export async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined;
 }

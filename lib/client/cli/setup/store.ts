@@ -1,10 +1,11 @@
 import { copyFile, mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Terminal } from '../../../terminal/terminal.ts';
+import { exists } from '../../api/download/disk/local-disk.ts';
 import { type ConfigFile, formatConfigFile } from '../config-file.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { writeKeyPair } from '../key-pair.ts';
-import { type Answers, exists } from './answers.ts';
+import type { Answers } from './answers.ts';
 
 /** Where a typed password is kept. */
 export function passwordFile(configFile: string): string {

@@ -20,20 +20,30 @@ function reply(status: number, body: string | undefined): TransportReply {
 }
 
 const unauthenticated = (detail: string) =>
-  refusal(reply(401, JSON.stringify({ status: 401, code: 'unauthenticated', detail })), 'the listing');
+  refusal(reply(401, JSON.stringify({ status: 401, code: 'unauthenticated', detail })), 'the listing', 'researcher');
 
 test('a request too many for the firewall is worth another attempt, and no reason to look at the visa', async () => {
   const detail = 'Too many requests came from your network address within five minutes; try again in a minute.';
-  const error = await refusal(reply(429, JSON.stringify({ status: 429, code: 'throttled', detail })), 'the listing');
+  const error = await refusal(
+    reply(429, JSON.stringify({ status: 429, code: 'throttled', detail })),
+    'the listing',
+    'researcher',
+  );
   expect(error).toMatchObject({ message: `the listing: ${detail}`, remedy: 'Try again later.', retryable: true });
 });
 
 test('a 403 that another firewall caused is not taken for a refusal of the visa', async () => {
   const problem = { status: 403, code: 'invalid_request', detail: 'The request was refused.' };
-  const error = await refusal(reply(403, JSON.stringify(problem)), 'the listing');
+  const error = await refusal(reply(403, JSON.stringify(problem)), 'the listing', 'researcher');
   expect(error).toMatchObject({ code: 'forbidden', message: 'the listing: The request was refused.' });
   expect(error.remedy).toMatch(/^The gateway .*before anything looked at the visa.*another network/);
   expect(error.remedy).not.toMatch(/data access committee/);
+});
+
+test('an administrator is told about credentials of administrators', async () => {
+  const problem = JSON.stringify({ status: 401, code: 'unauthenticated', detail: 'the password is wrong' });
+  const error = await refusal(reply(401, problem), 'the list of exports', 'administrator');
+  expect(error.remedy).toContain('DATA_OUT_ADMIN_PASSWORD');
 });
 
 /** The service's own words, as its authorizers give them. @param visa default: it is in force */

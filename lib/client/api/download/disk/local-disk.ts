@@ -100,6 +100,10 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
+export async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
+
 export async function isFolder(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   return found?.isDirectory() === true;

@@ -123,12 +123,15 @@ async function removeLeftOver(path: string): Promise<number | undefined> {
 function hasEnded(content: string): boolean {
   const owner = Object(parseJson(content)) as Readonly<Record<string, unknown>>;
   if (owner.host !== host || typeof owner.pid !== 'number') return false;
-  if (owner.pid === process.pid) return !own.has(String(owner.token));
+  return owner.pid === process.pid ? !own.has(String(owner.token)) : !isRunning(owner.pid);
+}
+
+/** Whether a process of this machine runs, also one of another user. */
+export function isRunning(pid: number): boolean {
   try {
-    process.kill(owner.pid, 0);
-    return false;
+    return process.kill(pid, 0);
   } catch (error) {
-    return hasCode(error, 'ESRCH');
+    return !hasCode(error, 'ESRCH');
   }
 }
 

@@ -59,7 +59,7 @@ test('ends when it is interrupted', async () => {
 
 test('ends with what the service refuses', async () => {
   answers = [new ServiceError('unauthenticated', 'wrong password', { status: 401 })];
-  await expect(wait()).rejects.toMatchObject({ code: 'unauthenticated', remedy: expect.stringContaining('ADMIN') });
+  await expect(wait()).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
 test.each([
