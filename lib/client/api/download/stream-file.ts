@@ -1,4 +1,5 @@
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
+import { readAhead } from '../../../crypt4gh/body/read-ahead.ts';
 import { ENCRYPTED_SEGMENT_BYTES } from '../../../crypt4gh/index.ts';
 import type { ClientError } from '../errors.ts';
 import { compared, type Expected, type Verified } from './check-file.ts';
@@ -62,19 +63,11 @@ async function* inOrder(
   const signal = stopped ? AbortSignal.any([stopped, abort.signal]) : abort.signal;
   const fetched = (start: number) =>
     remote.read(start, Math.min(start + pieceBytes, remote.size), { signal, retrying });
-  const ahead: Promise<Buffer>[] = [];
+  const others = Array.from({ length: Math.ceil(remote.size / pieceBytes) }, (_, piece) => piece * pieceBytes).slice(1);
   try {
     // The first reply shows the version that all others must have.
     yield await fetched(0);
-    for (let next = pieceBytes; next < remote.size || ahead.length > 0; ) {
-      for (; ahead.length < (remote.givesRanges ? parallel : 1) && next < remote.size; next += pieceBytes) {
-        const piece = fetched(next);
-        // Awaited in its turn, where its failure is thrown.
-        piece.catch(() => undefined);
-        ahead.push(piece);
-      }
-      yield (await ahead.shift()) as Buffer;
-    }
+    yield* readAhead(others, () => (remote.givesRanges ? parallel : 1), fetched);
   } finally {
     abort.abort();
   }
