@@ -26,7 +26,7 @@ import {
   variables,
   variablesSet,
 } from '../settings.ts';
-import { askAll, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
+import { type Answers, askAll, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { passwordFile, store } from '../setup/store.ts';
 
 const afterHelp = `
@@ -98,15 +98,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const { path } = configPath(terminal, named);
   const isReplaced = await exists(path);
   const config = await readConfigFile(path, isReplaced);
-  const absolute = (value: string) => pathOf({ value, folder: dirname(path) });
-  const old: ConfigFile = {
-    // An address with a password in it must not be shown.
-    url: config.url?.includes('@') ? undefined : config.url,
-    visa_file: config.visa_file && absolute(config.visa_file),
-    username: config.username,
-    password_file: config.password_file && absolute(config.password_file),
-    key_files: config.key_files?.map(absolute),
-  };
+  const old = withAbsolutePaths(config, dirname(path));
   const known = isReplaced ? `Your settings in ${printable(path)} are in brackets. ` : '';
   if (isAsking) output.note(`${known}Enter takes the value in brackets. Ctrl-C quits and changes nothing.`);
   const find = finder(terminal, { path, config });
@@ -133,7 +125,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       ? secretOf(given, (_source, passphrase) => notEmpty(passphrase))
       : async () => undefined,
   });
-  const { typedPassword, newKey, keyFile, about } = answers;
+  const { typedPassword, newKey, keyFile } = answers;
   const others = old.key_files?.filter((file) => file !== keyFile) ?? [];
   // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
   const lost = (await Promise.all(others.map(async (file) => ((await exists(file)) ? [] : file)))).flat();
@@ -155,23 +147,52 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   for (const file of keyFile ? lost : []) {
     output.warn(`${printable(file)} no longer exists, and is removed from the settings`);
   }
-  for (const [name, names] of Object.entries(variables)) {
-    const setting = name as keyof typeof variables;
-    for (const variable of changed[setting] === undefined ? [] : variablesSet(names, terminal.env, setting)) {
-      output.warn(`${variable} is set in the environment, and overrides the configuration file`);
-    }
+  for (const variable of overriding(changed, terminal.env)) {
+    output.warn(`${variable} is set in the environment, and overrides the configuration file`);
   }
-  const settings = await readSettings({ config: path }, context.terminal);
-  const next = about?.login && settings.visa === undefined ? 'data-out login' : 'data-out list';
-  if (next === 'data-out list') await examineAll({ ...context, terminal }, command, settings, newKey);
+  await sayWhatIsNext({ ...context, terminal }, command, path, answers);
+}
+
+/** The settings that the questions show. */
+function withAbsolutePaths(config: ConfigFile, folder: string): ConfigFile {
+  const absolute = (value: string) => pathOf({ value, folder });
+  return {
+    // An address with a password in it must not be shown.
+    url: config.url?.includes('@') ? undefined : config.url,
+    visa_file: config.visa_file && absolute(config.visa_file),
+    username: config.username,
+    password_file: config.password_file && absolute(config.password_file),
+    key_files: config.key_files?.map(absolute),
+  };
+}
+
+/** The variables that are set, and override a setting. */
+function overriding(config: ConfigFile, env: Terminal['env']): readonly string[] {
+  const settings = Object.keys(variables) as (keyof typeof variables)[];
+  return settings
+    .filter((setting) => config[setting] !== undefined)
+    .flatMap((setting) => variablesSet(variables[setting], env, setting));
+}
+
+/** Checks the stored settings, unless the user has to sign in first, and says what comes next. @throws ClientError if a check fails */
+async function sayWhatIsNext(
+  context: CommandContext,
+  command: Command,
+  path: string,
+  { about, newKey }: Answers,
+): Promise<void> {
+  const { terminal } = context;
+  const settings = await readSettings({ config: path }, terminal);
+  const mustSignIn = about?.login !== undefined && settings.visa === undefined;
+  if (!mustSignIn) await examineAll(context, command, settings, newKey);
+  const { output } = openSession(terminal, command);
+  const next = mustSignIn ? 'data-out login' : 'data-out list';
   if (newKey === undefined) return output.result({ config: path, next }, `Next: ${next}`);
   const { publicKey, privateKey } = newKey;
-  const fromFolder = (file: string) => printable(relative(terminal.folder, file));
-  const login = next === 'data-out login' ? `${next}, and ` : '';
-  output.result(
-    { config: path, publicKey, privateKey, next },
-    `Next: ${login}send ${fromFolder(publicKey)} to the administrator of the archive. Never send ${fromFolder(privateKey)}: it opens your files.\nWhen your files are staged: data-out list`,
-  );
+  const [mine, secret] = [publicKey, privateKey].map((file) => printable(relative(terminal.folder, file)));
+  const send = `send ${mine} to the administrator of the archive. Never send ${secret}: it opens your files.`;
+  const text = `Next: ${mustSignIn ? `${next}, and ` : ''}${send}\nWhen your files are staged: data-out list`;
+  output.result({ config: path, publicKey, privateKey, next }, text);
 }
 
 /** The checks of `doctor` with the settings as every other command finds them. @throws ClientError if one fails */

@@ -142,7 +142,8 @@ export function decryption(
     }
     using task = progress.task(label, size);
     const how = { ...opening, ...(workers && { workers }), reuseMemory: true };
-    await sink.write(seen(decrypt(counted(container.stream(), task.add), how), onBytes));
+    const plaintext = decrypt(counted(container.stream(), task.add), how);
+    await sink.write(counted(plaintext, (_, chunk) => onBytes(chunk)));
   };
 
   /** @returns what the receipt says of it, and whether it says so of the plaintext rather than of the container */
@@ -209,13 +210,6 @@ async function hasEditList({ container: { handle }, opening }: Job): Promise<boo
   const { dataKeys, editList } = openHeader(header, opening.privateKeys, { sender: opening.sender });
   for (const key of dataKeys) key.fill(0);
   return editList !== undefined;
-}
-
-async function* seen(source: AsyncIterable<Uint8Array>, onBytes: (bytes: Uint8Array) => void) {
-  for await (const chunk of source) {
-    onBytes(chunk);
-    yield chunk;
-  }
 }
 
 /** Resolves when a file and its name are on the disk. */

@@ -1,9 +1,12 @@
 type Chunks = AsyncIterable<Uint8Array>;
 
-/** The same chunks; `onBytes` gets the size of each. */
-export async function* counted(source: Chunks, onBytes: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+/** The same chunks; `onBytes` gets the size of each, and the chunk. */
+export async function* counted(
+  source: Chunks,
+  onBytes: (bytes: number, chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
-    onBytes(chunk.length);
+    onBytes(chunk.length, chunk);
     yield chunk;
   }
 }
