@@ -9,8 +9,6 @@ export { printable };
 /** Where a command writes its results and remarks. */
 export interface Output {
   readonly json: boolean;
-  /** Whether remarks and progress are left out. */
-  readonly quiet: boolean;
   /** Styles for standard output. */
   readonly style: Style;
   /** One result: a JSON object on one line with `--json`, else the text. On standard output. */
@@ -39,7 +37,7 @@ export function createOutput(
   const write = (text: string) => around(() => terminal.write(`${text}\n`));
   const report = (text: string) => around(() => terminal.report(`${text}\n`));
   return {
-    ...options,
+    json: options.json,
     style,
     result(record, text) {
       write(options.json ? jsonLine(record) : text);

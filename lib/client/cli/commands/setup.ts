@@ -50,8 +50,7 @@ Examples:
 
 /** `setup`: asks for the settings, makes a key, writes the configuration, and checks it. */
 export function registerSetup(program: Command, context: CommandContext): void {
-  const setup = program
-    .command('setup')
+  withServiceOptions(program.command('setup'))
     .description('start here: enter your settings, make a key, check both')
     .addOption(new Option('--key <file>', 'your private key').conflicts('generateKey'))
     .option('--generate-key <name>', 'make <name>.sec.pem and <name>.pub.pem')
@@ -65,8 +64,7 @@ export function registerSetup(program: Command, context: CommandContext): void {
         '--receipt-keys <list>',
         'ask nothing, and pin exactly these receipt keys: fingerprints with commas',
       ).conflicts(['visa', 'username', 'passwordFile', 'key', 'generateKey', 'passphraseFile']),
-    );
-  withServiceOptions(setup)
+    )
     .addHelpText('after', afterHelp)
     .action(async ({ receiptKeys, ...options }, command) => {
       if (receiptKeys === undefined) return await setUp(context, command, options);
