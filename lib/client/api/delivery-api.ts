@@ -161,13 +161,9 @@ export class DeliveryApi {
   }
 
   /** The newest exports; `page` counts from 0. The last page has fewer rows than `limits.exportsPerPage`. @throws ClientError */
-  async exports(options: {
-    readonly kind: string;
-    readonly state?: string | undefined;
-    readonly since?: string | undefined;
-    readonly page?: number;
-    readonly signal?: AbortSignal | undefined;
-  }): Promise<ListedExport[]> {
+  async exports(
+    options: Stoppable & { kind: string; state?: string | undefined; since?: string | undefined; page?: number },
+  ): Promise<ListedExport[]> {
     const { kind, state, since, page = 0, signal } = options;
     const url = this.#at(`export/${encodeURIComponent(kind)}`, { page, state, since });
     return listedExports(await this.#asAdministrator({ what: 'the list of exports', url, signal }));

@@ -1,17 +1,7 @@
 import { looksLikePrivateKey } from '../../crypt4gh/index.ts';
 
-/** The files that people confuse. */
-export type FileKind =
-  | 'a private key'
-  | 'a public key'
-  | 'a visa or another token'
-  | 'a Crypt4GH file'
-  | 'a web page'
-  | 'a Word or ZIP file'
-  | 'a PDF file';
-
-/** Which of these a file is, by its content; `undefined` for any other. */
-export function fileKind(content: string | Uint8Array): FileKind | undefined {
+/** Which of the files that people confuse a file is, by its content; `undefined` for any other. */
+export function fileKind(content: string | Uint8Array) {
   const text = (typeof content === 'string' ? content : Buffer.from(content).toString('latin1')).trim();
   if (looksLikePrivateKey(text)) return 'a private key';
   if (/-----BEGIN [A-Z0-9 ]*PUBLIC KEY-----|^ssh-[a-z0-9]+\s/.test(text)) return 'a public key';

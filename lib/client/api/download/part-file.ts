@@ -41,7 +41,12 @@ export class PartFile {
   #unflushed = 0;
   #flushed: Promise<unknown> = Promise.resolve();
 
-  private constructor(paths: LocalPaths, wanted: Wanted, handle: FileHandle, left: Left | undefined) {
+  private constructor(
+    paths: LocalPaths,
+    wanted: Wanted,
+    handle: FileHandle,
+    left: Awaited<ReturnType<typeof leftOver>>,
+  ) {
     this.#paths = paths;
     this.#wanted = wanted;
     this.#handle = handle;
@@ -159,16 +164,11 @@ export class PartFile {
   }
 }
 
-interface Left {
-  readonly etag: string;
-  readonly noted: ReadonlyMap<number, bigint>;
-}
-
 const first = z.object({ name: z.string(), size: wholeNumber, etag: z.string() });
 const line = z.tuple([wholeNumber, z.string().check(z.regex(/^[\w+/]{11}=$/))]);
 
 /** What the journal of an earlier run says of the same file; `undefined` if it is of no use. Lines that were cut say nothing. */
-async function leftOver(path: string, { name, size }: Wanted): Promise<Left | undefined> {
+async function leftOver(path: string, { name, size }: Wanted) {
   const written = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
   const [head = '', ...lines] = written?.split('\n') ?? [];
   const file = first.safeParse(parseJson(head)).data;

@@ -3,8 +3,7 @@ import { isReceiptName } from '../../../contract/delivery.ts';
 import type { DeliveryApi, ListedFile } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import { Claims } from './claims.ts';
-import type { Receipt } from './receipt-files.ts';
-import { type ReadReceipts, requestOf } from './receipt-files.ts';
+import { type ReadReceipts, type Receipt, requestOf } from './receipt-files.ts';
 
 export interface AwaitDeliveryOptions {
   readonly proxy: DeliveryApi;

@@ -84,6 +84,6 @@ function pathKey(submitted: string): string {
   return originalPath(submitted)?.join('/').normalize('NFC').toLowerCase() ?? '';
 }
 
-export function requestedAt(receipt: Receipt): number {
+function requestedAt(receipt: Receipt): number {
   return Date.parse(receipt.requested_at);
 }

@@ -10,8 +10,7 @@ import { Claims } from '../../api/receipts/claims.ts';
 import { type FetchedReceipts, fetchReceipts, markReceived, saveReceipts } from '../../api/receipts/fetch-receipts.ts';
 import type { ReceiptKeys } from '../../api/receipts/key-set.ts';
 import { ReceiptError } from '../../api/receipts/receipt.ts';
-import type { Receipt } from '../../api/receipts/receipt-files.ts';
-import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/receipts/receipt-files.ts';
+import { mayNameOneOf, type Receipt, requestOf } from '../../api/receipts/receipt-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
@@ -120,17 +119,11 @@ async function expectKeys({ session, proxy }: Run): Promise<void> {
   }
 }
 
-interface Chosen extends ReadReceipts {
-  readonly files: readonly ListedFile[];
-  /** Receipts in the folder. */
-  readonly saved: readonly ListedFile[];
-  readonly claims: Claims;
-  /** If files of the delivery are no longer in the outbox. */
-  readonly gone: ClientError | undefined;
-}
-
-/** Chooses the files to download, fetches their receipts into the folder, and reads them. */
-async function chosen(run: Run, present: readonly ListedFile[], delivery: Receipt | undefined): Promise<Chosen> {
+/**
+ * Chooses the files to download, fetches their receipts into the folder, and reads them.
+ * @returns also the receipts that are `saved` there, and an error if files of the delivery are `gone` from the outbox
+ */
+async function chosen(run: Run, present: readonly ListedFile[], delivery: Receipt | undefined) {
   const { names, all, folder, dataset } = run.wanted;
   const { output, progress } = run.session;
   const delivered = delivery && new Set(delivery.files.map(({ name }) => name));
