@@ -57,6 +57,13 @@ test('a page of 320 px does not scroll sideways', async () => {
   expect(await tab.page.evaluate('document.documentElement.scrollWidth')).toBe(320);
 });
 
+test.each([1030, 1100, 1280])('at %i px the table of exports stays in its column', async (width) => {
+  const { page } = await everythingOpen({ viewport: { width, height: 800 } });
+  const right = (selector: string) =>
+    page.evaluate<number>(`document.querySelector('${selector}').getBoundingClientRect().right`);
+  expect(await right('#exports table')).toBeLessThanOrEqual(await right('#exports'));
+});
+
 test('a page of 320 px leads to the form without scrolling past the exports', async () => {
   const tab = await world.signIn({ viewport: { width: 320, height: 640 } });
   const top = () => tab.page.evaluate<number>("document.getElementById('order-heading').getBoundingClientRect().top");
