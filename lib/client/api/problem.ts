@@ -84,7 +84,7 @@ const administratorRemedies: typeof remedies = {
   ...remedies,
   unauthenticated:
     "Check the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
-    'DATA_OUT_ADMIN_PASSWORD); researcher credentials do not work here.',
+    'DATA_OUT_ADMIN_PASSWORD_FILE, DATA_OUT_ADMIN_PASSWORD); researcher credentials do not work here.',
   forbidden: 'This user is not an administrator: ask the operator.',
   not_found: 'Check the request id, --kind and the address. If the request is only seconds old, ask again.',
 };

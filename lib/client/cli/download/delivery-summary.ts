@@ -45,7 +45,8 @@ export function unverifiedError(files: readonly FileResult[], claims: Claims): C
   const [why, remedy] = unlisted
     ? [
         'no valid delivery receipt names it',
-        'The receipt of an export comes last: run the same command again once it is listed.',
+        'The receipt of an export comes last, so run the same command again when it is listed. If a warning says that a receipt is for ' +
+          'another key, these files are for that key as well.',
       ]
     : ['its delivery receipt has no checksum of it', 'data-out verify --key FILE compares the plaintext.'];
   const what = `${first.name}${more}: downloaded, but not verified: ${why}`;

@@ -89,7 +89,7 @@ async function awaited(run: Run, timeoutMs: number): Promise<Receipt> {
   const { session, proxy, wanted } = run;
   const { terminal, output } = session;
   await expectKeys(run);
-  output.note('Waiting for the delivery receipt.');
+  output.note('Waiting until your files are staged, as their delivery receipt says. Ctrl-C quits.');
   return await awaitDelivery({
     proxy,
     dataset: wanted.dataset,
