@@ -39,7 +39,7 @@ export const packagePages: readonly string[] = [
   'docs/command-line.md',
   'docs/glossary.md',
   'docs/crypt4gh.md',
-  'docs/regions.md',
+  'docs/clients.md',
 ];
 
 /**

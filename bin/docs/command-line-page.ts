@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { Help, type Option } from 'commander';
+import type { Option } from 'commander';
 import { clientProgram } from '../../lib/client/cli/main.ts';
 import { variables } from '../../lib/client/cli/settings.ts';
 import { systemTiming } from '../../lib/common/timing.ts';
@@ -11,7 +11,7 @@ import { processTerminal } from '../../lib/terminal/process-terminal.ts';
 
 export const commandLinePagePath = join(import.meta.dirname, '../../docs/command-line.md');
 
-/** An option is described once, before the commands, if at least so many of them have it with the same text. */
+/** An option is named once, before the commands, if at least so many of them have it. */
 const shared = 3;
 
 /** What the page takes from the programs, each between `<!-- KIND NAME -->` and `<!-- end -->`. */
@@ -43,34 +43,23 @@ function exitCodes(): string {
   return `\n${block(exitCodeLines.map((line) => line.replace(/^\d+/, (code) => code.padStart(3))).join('\n'))}\n`;
 }
 
+/** A table of commands with their own options, after those that `shared` commands or more have. */
 function commandsOf(program: Command): string {
-  const all = withCommandsBelow(program);
-  const lines = all.flatMap(optionsOf).map(lineOf);
-  const isShared = (option: string) => lines.filter((line) => line === option).length >= shared;
-  const usageOf = (command: Command, group: Command) => {
-    const options = optionsOf(command);
-    const common = options.filter((option) => isShared(lineOf(option)));
-    return [
-      [...namesOf(command), ...argumentsOf(command)].join(' '),
-      ...(command === group ? [] : [`  ${command.description()}`]),
-      ...options.filter((option) => !common.includes(option)).map(lineOf),
-      ...(common.length === 0 ? [] : [`  also: ${common.map(({ long }) => long).join(' ')}`]),
-    ].join('\n');
-  };
-  const sections = program.commands.filter(isShown).map((group) => {
-    const leaves = withCommandsBelow(group).filter(({ commands }) => commands.length === 0);
-    const usages = leaves.map((command) => usageOf(command, group));
-    return `### ${group.name()}\n\n${sentence(group.description())}\n\n${block(usages.join('\n\n'))}\n`;
+  const leaves = withCommandsBelow(program).filter(({ commands }) => commands.length === 0);
+  const all = leaves.flatMap(optionsOf).map(nameOf);
+  const isShared = (name: string) => all.filter((each) => each === name).length >= shared;
+  const list = (names: readonly string[]) => names.map(code).join(', ');
+  const rows = leaves.map((command) => {
+    const name = code([...namesOf(command).slice(1), ...argumentsOf(command)].join(' '));
+    const own = optionsOf(command).map(nameOf);
+    return `| ${name} | ${command.description()} | ${list(own.filter((option) => !isShared(option)))} |\n`;
   });
-  const common = new Set(lines.filter(isShared));
   return `
-Every command takes:
+Every command takes ${list(optionsOf(program).map(nameOf))}, and several commands take ${list([...new Set(all.filter(isShared))])}.
 
-${block(optionsOf(program).map(lineOf).join('\n'))}
-Several commands take:
-
-${block([...common].join('\n'))}
-${sections.join('')}`;
+| command | purpose | its options |
+| --- | --- | --- |
+${rows.join('')}`;
 }
 
 function withCommandsBelow(command: Command): readonly Command[] {
@@ -97,9 +86,9 @@ function optionsOf(command: Command): readonly Option[] {
   return options.filter(({ long, required }) => long !== '--help' && !(long === '--version' && !required));
 }
 
-const lineOf = (option: Option) => `  ${option.flags.padEnd(28)}  ${new Help().optionDescription(option)}`;
+const nameOf = ({ long, flags }: Option) => long ?? flags;
 
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
+const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 /** A block of code. */
 const block = (text: string) => `${text.replaceAll(/^(?=.)/gm, '    ')}\n`;
 

@@ -7,7 +7,7 @@ import { type Block, blocksOf, pages } from '../helpers/pages.ts';
 import { until } from '../helpers/service.ts';
 
 /**
- * Runs the commands of docs/api.md, docs/drs.md and docs/trusted-issuers.md unchanged, on one engine. The pages for
+ * Runs the commands of docs/api.md and docs/trusted-issuers.md unchanged, on one engine. The pages for
  * operators, administrators and researchers have separate walks.
  */
 const blocks = pages
@@ -82,7 +82,7 @@ const steps: readonly Step[] = [
   },
   {
     page: 'docs/api.md',
-    section: 'The API',
+    section: 'Quickstart',
     async run(block) {
       await world.give(['visa.jwt', 'me.pub.pem', 'me.sec.pem'], 'researcher', 'program');
       const printed = await world.follow(block, 'program');
@@ -118,8 +118,8 @@ const steps: readonly Step[] = [
     },
   },
   {
-    page: 'docs/drs.md',
-    section: 'GA4GH DRS',
+    page: 'docs/api.md',
+    section: 'DRS',
     async run(block) {
       const printed = await world.follow(block, 'program', {
         VISA: (await world.file('program/visa.jwt')).toString().trim(),

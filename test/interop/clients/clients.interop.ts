@@ -81,18 +81,8 @@ test.each(there.filter(({ lenient: only }) => only))('$client: 401 while passwor
 
 test('the page has a recipe for each client', () => {
   expect(recipes.map(({ client }) => client)).toEqual([
-    ...[
-      'lega-commander',
-      'curl',
-      'wget',
-      'wget',
-      'aria2c',
-      'rclone',
-      'Python requests',
-      'Python urllib',
-      'Java HttpClient',
-    ],
-    'A DRS client',
+    ...['curl', 'wget', 'aria2c', 'rclone', 'Python requests', 'Java HttpClient'],
+    ...['lega-commander', 'A DRS client'],
   ]);
   expect(there.length).toBeGreaterThan(0);
 });

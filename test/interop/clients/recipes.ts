@@ -23,9 +23,10 @@ const languages: Readonly<Record<string, Pick<Recipe, 'command' | 'file' | 'tool
   java: { command: ['java'], file: 'Download.java', tools: ['java'] },
 };
 
-/** Every block of a language that can be run; words after the language say what it needs. */
+/** Every block before the regions whose language can be run; words after the language say what it needs. */
 export function recipesOf(page: string): readonly Recipe[] {
-  return page.split(/^## /m).flatMap((section) => {
+  const [beforeRegions = ''] = page.split(/^## Regions/m);
+  return beforeRegions.split(/^## /m).flatMap((section) => {
     const client = section.split('\n', 1)[0] ?? '';
     return [...section.matchAll(/^```(sh|python|java)(.*)\n([\s\S]*?)^```$/gm)].map(
       ([, language = '', words, text = '']) => {

@@ -11,8 +11,8 @@ import { ArchivedGenomes } from './archived-genomes.ts';
 
 /** igv.js in Chromium, on a page with its own origin, draws reads from `data-out serve` and from the service itself. */
 
-/** The track of docs/regions.md. */
-const [, ofPage] = /^```js igv\n([\s\S]*?)^```$/m.exec(readFileSync('docs/regions.md', 'utf8')) ?? [];
+/** The track of docs/clients.md. */
+const [, ofPage] = /^```js igv\n([\s\S]*?)^```$/m.exec(readFileSync('docs/clients.md', 'utf8')) ?? [];
 /** 1-based and inclusive; the reads of 10 kb are drawn whole. */
 const region = 'chr1:500001-510000';
 

@@ -71,10 +71,11 @@ test.each(['Is there a file?', 'There is no file, and it is no longer needed.', 
   },
 );
 
+/** `npm run bench` and `npm run grants` write parts of pages; pages below `test/` describe data. */
+const read = pages.filter((page) => !page.startsWith('test/'));
+
 test('pages have none of these forms', () => {
-  // `npm run bench` writes one page; the others describe data.
-  const checked = pages.filter((page) => !page.startsWith('test/vectors/'));
-  expect(checked.flatMap((page) => found(proseOf(readPage(page))).map((fault) => `${page}: ${fault}`))).toEqual([]);
+  expect(read.flatMap((page) => found(proseOf(readPage(page))).map((fault) => `${page}: ${fault}`))).toEqual([]);
 });
 
 test('sources have none of these forms', () => {
@@ -82,4 +83,78 @@ test('sources have none of these forms', () => {
     found(readFileSync(join(root, path), 'utf8')).map((fault) => `${path}: ${fault}`),
   );
   expect(faults).toEqual([]);
+});
+
+interface Style {
+  /** Inside sentences, per 1,000 words: a verb says more. */
+  readonly colons: number;
+  /** Sentences of eight words or fewer, in percent: joined by because, so that, when or which, they say why. */
+  readonly short: number;
+  /** Sentences with two semicolons or more. */
+  readonly chains: readonly string[];
+}
+
+const ceiling: Omit<Style, 'chains'> = { colons: 5, short: 12 };
+/** Pages with a higher ceiling. It only ever goes down. */
+const own: Readonly<Record<string, typeof ceiling>> = { 'docs/smoke-test.md': { colons: 5, short: 20 } };
+
+const wordsOf = (text: string) => text.split(' ').filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+
+/** Paragraphs and items of lists, each in one line: no tables, headings, pictures, comments or code. */
+function paragraphsOf(text: string): readonly string[] {
+  const lines = proseOf(text)
+    .replaceAll(/<!--[\s\S]*?-->/g, '')
+    .replaceAll('``', 'code')
+    .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('**', '')
+    .split('\n')
+    .map((line) => (/^(\s*\||#| {4,})/.test(line) ? '' : line));
+  return lines
+    .join('\n')
+    .split(/\n\s*\n|\n(?=\s*(?:-|\d+\.) )/)
+    .map((paragraph) =>
+      paragraph
+        .replaceAll(/\s+/g, ' ')
+        .replace(/^ ?(-|\d+\.) /, '')
+        .trim(),
+    )
+    .filter((paragraph) => paragraph !== '');
+}
+
+function styleOf(text: string): Style {
+  const paragraphs = paragraphsOf(text);
+  const sentences = paragraphs.flatMap((paragraph) => paragraph.split(/(?<=[.?!]["”)]?) (?=[A-Z"“(])/));
+  const words = sentences.reduce((sum, sentence) => sum + wordsOf(sentence), 0);
+  const colons = paragraphs.flatMap((paragraph) => paragraph.match(/:(?= )/g) ?? []).length;
+  const short = sentences.filter((sentence) => wordsOf(sentence) <= 8).length;
+  return {
+    colons: words === 0 ? 0 : (1000 * colons) / words,
+    short: sentences.length === 0 ? 0 : (100 * short) / sentences.length,
+    chains: sentences.filter((sentence) => sentence.split(';').length > 2),
+  };
+}
+
+test('colons, short sentences and chains are counted in prose alone', () => {
+  const page =
+    '# A: B\n\n| a: b | c |\n\nIt is short. One thing: a verb is missing; so is another; and the next, too.\n\n```sh\na: b\n```\n\nThis is a list:\n\n- Its item is short.\n';
+  const { colons, short, chains } = styleOf(page);
+  expect([Math.round(colons), short]).toEqual([42, 75]);
+  expect(chains).toEqual(['One thing: a verb is missing; so is another; and the next, too.']);
+});
+
+test.each(read)('%s is in whole sentences', (page) => {
+  const style = styleOf(readPage(page));
+  const most = own[page] ?? ceiling;
+  expect(style.chains).toEqual([]);
+  expect(style.colons).toBeLessThanOrEqual(most.colons);
+  expect(style.short).toBeLessThanOrEqual(most.short);
+});
+
+test('there are at most 34,000 words on the pages, and 500 in the glossary', () => {
+  const words = (page: string) =>
+    readPage(page)
+      .split(/\s+/)
+      .filter((word) => word !== '').length;
+  expect(read.reduce((sum, page) => sum + words(page), 0)).toBeLessThanOrEqual(34_000);
+  expect(words('docs/glossary.md')).toBeLessThanOrEqual(500);
 });

@@ -78,7 +78,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/api.md', 'a staged container | # days', outboxExpiryDays],
   ['docs/api.md', 'one container | 48.8 TiB, # parts', constant('lib/service/containers/plan.ts', 'mostParts')],
   ['docs/api.md', 'a header (# bytes for one reader)', oneReader],
-  ['docs/drs.md', 'at most # characters', constant('lib/service/direct/drs.ts', 'longestBearer')],
+  ['docs/api.md', 'at most # characters', constant('lib/service/direct/drs.ts', 'longestBearer')],
   ['docs/crypt4gh.md', '# packets', headerLimits.packets],
   ['docs/crypt4gh.md', '# MiB, # writers', headerLimits.bytes / mebibyte, headerLimits.writers],
   [
@@ -105,7 +105,6 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
     constant('lib/service/containers/adaptive-concurrency.ts', 'mostInFlight'),
   ],
   ['docs/decisions/exports.md', 'at most # files', filesPerReceipt],
-  ['docs/decisions/exports.md', 'is included for # days beyond', lateDays],
   ['docs/operators.md', 'use up to # at once', concurrency.queues],
   ['docs/operators.md', 'direct access reserves #', concurrency.reserved],
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
