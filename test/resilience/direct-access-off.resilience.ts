@@ -5,13 +5,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runSmoke } from '../../lib/ops/smoke/program.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
-import { Service } from '../helpers/service.ts';
+import { expectProblem, rawRequest } from '../helpers/raw-http.ts';
+import { basic, Service } from '../helpers/service.ts';
 
 let folder: string;
 let service: Service;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-direct-off-'));
-  await copyWithSettings(folder, { directAccess: 'off' });
+  await copyWithSettings(folder, { directAccess: 'off', adminPage: false });
   service = await Service.start({ assemblyDir: folder });
 });
 afterAll(async () => {
@@ -30,6 +31,14 @@ test('the engine starts without direct access and says so in its connection file
 
 test('a new database has no role of direct access', async () => {
   expect(await service.sql("select count(*) from pg_authid where rolname = 'data_out_reader'")).toEqual([['0']]);
+});
+
+test('without the setting there is no page of administrators, and exports are shown as ever', async () => {
+  const { connection } = service.engine;
+  const headers = { Authorization: basic(connection.admin) };
+  const get = (path: string) => rawRequest(connection.proxyUrl, path, { headers });
+  expectProblem(await get('admin'), 404, 'not_found');
+  expect((await get('export/fega')).status).toBe(200);
 });
 
 test('the smoke test believes what is deployed, and not the settings', async () => {
