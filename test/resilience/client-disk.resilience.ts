@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, readFile, rm } from 'node:fs/promises';
+import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { notVerified } from '../helpers/client-process.ts';
@@ -96,20 +96,6 @@ test('a folder without the right to write is reported', async () => {
     expect(run.stderr.match(/permission denied/g)?.length).toBeLessThan(12);
   }
   expect(await namesIn(folder)).toEqual([]);
-});
-
-test('folders with spaces and all letters, and names of all letters', async () => {
-  const files = ['prøve æøå.bam.c4gh', '試料 1.c4gh', "it's $HOME; `x`.c4gh"].map((name) => served(name));
-  const url = await serve(...files);
-  const folder = await client.folder('mes données 日本 😀');
-  const run = await client.run(url, ['download', '--all', '-o', 'ma sortie/ü'], { folder });
-  expect(run.exitCode, run.stderr).toBe(notVerified);
-  for (const file of files) await expectWhole(join(folder, 'ma sortie/ü'), file);
-  // Also when they are asked for by name.
-  const named = await client.run(url, ['download', '試料 1.c4gh', 'prøve*', '-o', 'named'], { folder });
-  expect(named.exitCode, named.stderr).toBe(notVerified);
-  expect(await namesIn(join(folder, 'named'))).toEqual(['prøve æøå.bam.c4gh', '試料 1.c4gh']);
-  await rm(folder, { recursive: true });
 });
 
 test('on a narrow terminal no line of the progress is broken', async ({ skip }) => {

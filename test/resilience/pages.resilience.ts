@@ -25,7 +25,6 @@ npx data-out-ops visa issue --subject me@example.org --dataset EGAD00000000001 >
 let world: PageWorld;
 beforeAll(async () => {
   world = await PageWorld.make();
-  await world.startEngine(['--port', '8080', '--data-dir', 'state']);
   const printed = await world.follow({ text: asOperator }, 'operator');
   for (const name of ['alice', 'central'] as const) {
     world.passwords[name] = new RegExp(`${name}.*password (\\S+)`).exec(printed)?.[1] ?? '';
