@@ -227,7 +227,7 @@ function broken(chunk: Buffer, passed: number, offset: number, faults: readonly 
   return { bytes, then };
 }
 
-/** Waits until more can be written, or nobody reads any more. */
+/** Waits until more can be written, or the reader is gone. */
 export async function drained(outgoing: ServerResponse): Promise<void> {
   await new Promise<void>((resolve) => {
     const go = () => {

@@ -64,23 +64,6 @@ test('a disk that fills up is reported, and when there is room again the same co
   }
 });
 
-test('a file larger than the limit is reported, and continues where the limit is higher', async () => {
-  const file = served('limited.c4gh', 20 * mebibyte);
-  const url = await serve(file);
-  const folder = await client.folder();
-  const argv = ['download', '--all', '-o', folder, '--parallel', '1'];
-  // Blocks of 512 bytes or 1 KiB, as the shell has it: 9 to 18 MiB.
-  const within = ['sh', '-c', 'trap "" XFSZ; ulimit -f 18432; exec "$@"', 'sh'];
-  const limited = await client.run(url, argv, { within });
-  expect(limited.exitCode, limited.stderr).toBe(6);
-  expect(limited.stderr).toMatch(/would be too large for this file system/);
-  expect(await namesIn(folder)).toContain('limited.c4gh.part');
-  const again = await client.run(url, argv);
-  expect(again.exitCode, again.stderr).toBe(notVerified);
-  await expectWhole(folder, file);
-  expect(await namesIn(folder)).toEqual(['limited.c4gh']);
-});
-
 test('a folder without the right to write is reported', async () => {
   const url = await serve(...Array.from({ length: 40 }, (_, index) => served(`${index}.c4gh`)));
   const folder = await client.folder();
