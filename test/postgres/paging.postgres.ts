@@ -27,13 +27,11 @@ import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-
 import { readMigrations } from '../helpers/read-migrations.ts';
 
 /**
- * Every statement that pages, over a dataset of 100,000 files, and each night of a million: PostgreSQL says how many rows and blocks
- * it read. A statement that is not bounded by its page reads a hundred times as much.
+ * Every statement that pages, over a dataset of a million files: PostgreSQL says how many rows and blocks it read. A statement
+ * that is not bounded by its page reads a thousand times as much.
  */
-const most = Number(process.env.PAGING_FILES ?? 100_000);
+const most = 1_000_000;
 const page = 1000;
-const idOf = (number: number) => `EGAF${String(number).padStart(11, '0')}`;
-const middle = most / 2;
 const owner = { username: 'data_out', password: 'the password of the owner' };
 const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
 const subject = { iss: 'https://issuer.example', sub: 'researcher' };
@@ -50,8 +48,8 @@ const rows = [
    select 'EGAF' || lpad(cast(n as text), 11, '0'), 'u', 'u/' || n || '.bam', 'b' || n, 1, '00', null
    from generate_series(1, ${most}) n`,
   'insert into sda.file_dataset (file_id, dataset_id) select id, 1 from sda.files',
-  `insert into sda.file_dataset (file_id, dataset_id) select id, 2 from sda.files where stable_id < '${idOf(middle)}'`,
-  `insert into sda.file_dataset (file_id, dataset_id) select id, 3 from sda.files where stable_id > '${idOf(most - 100)}'`,
+  "insert into sda.file_dataset (file_id, dataset_id) select id, 2 from sda.files where stable_id < 'EGAF00000500000'",
+  "insert into sda.file_dataset (file_id, dataset_id) select id, 3 from sda.files where stable_id > 'EGAF00000999900'",
   'alter table sda.files add primary key (id), add unique (stable_id)',
   'alter table sda.file_dataset add unique (file_id, dataset_id)',
 ];
@@ -213,7 +211,7 @@ const ofOpenFiles: Readonly<Record<string, Paging>> = {
   'a file whose message failed': {
     run: (db) =>
       recordDeadLetter(
-        { ...message, body: JSON.stringify({ requestId, fileId: idOf(middle) }) },
+        { ...message, body: JSON.stringify({ requestId, fileId: 'EGAF00000500000' }) },
         { db, deliveries: queue },
       ),
     page: 1,
@@ -229,13 +227,17 @@ const ofOpenFiles: Readonly<Record<string, Paging>> = {
     run: (db) =>
       findOrders(
         db,
-        [1, middle].map((number) => ({ requestId, fileId: idOf(number) })),
+        [1, 500_000].map((n) => ({ requestId, fileId: `EGAF${String(n).padStart(11, '0')}` })),
       ),
     page: 2,
   },
   'ends of files': {
     run: (db) =>
-      recordEnds(db, [{ requestId, fileId: idOf(middle), end: { outcome: 'rejected', reason: 'x', detail: '' } }], 20),
+      recordEnds(
+        db,
+        [{ requestId, fileId: 'EGAF00000500000', end: { outcome: 'rejected', reason: 'x', detail: '' } }],
+        20,
+      ),
     page: 22,
   },
   'the list of requests': { run: (db) => exportRecords(db).newest('fega', {}, 0) },
@@ -318,8 +320,8 @@ async function cpuOf(db: SqlExecutor): Promise<number> {
   return ((user ?? Number.NaN) + (system ?? Number.NaN)) / 100;
 }
 
-describe(`a request of ${most} files`, () => {
-  it('is accepted with all its files in a minute of the database for each million', { timeout: 300_000 }, async () => {
+describe('a request of a million files', () => {
+  it('is accepted with all its files in a minute of the database', { timeout: 300_000 }, async () => {
     const api = database.dataApi();
     let seconds = 0;
     const db: ConsumeDependencies['db'] = {
@@ -353,7 +355,7 @@ describe(`a request of ${most} files`, () => {
       ['waiting', String(most)],
     ]);
     process.stdout.write(`${most} rows: ${seconds} s\n`);
-    expect(seconds).toBeLessThan((60 * most) / 1_000_000);
+    expect(seconds).toBeLessThan(60);
     await server.admin('vacuum analyze data_out.request_files', 'sda');
   });
 
@@ -380,8 +382,8 @@ describe.each([3, 1001])('of %i datasets', (datasets) => {
       `insert into sda.datasets (stable_id) select 'EGAD' || n from generate_series(4, ${datasets}) n;
        insert into sda.file_dataset (file_id, dataset_id)
        select f.id, d.id from sda.datasets d
-       join sda.files f on f.stable_id between 'EGAF' || lpad(cast((d.id - 4) * 100 as text), 11, '0')
-         and 'EGAF' || lpad(cast((d.id - 4) * 100 + 99 as text), 11, '0')
+       join sda.files f on f.stable_id between 'EGAF' || lpad(cast(500000 + d.id * 100 as text), 11, '0')
+         and 'EGAF' || lpad(cast(500099 + d.id * 100 as text), 11, '0')
        where d.id > 3;
        analyze`,
       'sda',
