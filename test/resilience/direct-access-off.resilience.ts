@@ -41,7 +41,7 @@ test('without the setting there is no page of administrators, and exports are sh
   expect((await get('export/fega')).status).toBe(200);
 });
 
-test('the smoke test believes what is deployed, and not the settings', async () => {
+test('the smoke test believes what is deployed, and not the settings', { timeout: 120_000 }, async () => {
   const { terminal, said } = makeTerminal({ now: () => new Date() });
   const argv = ['--json', '--connection', service.engine.connectionPath];
   // The deployment writes receipts.
