@@ -79,17 +79,17 @@ describe('the table', () => {
     await expect.poll(() => details.count()).toBe(0);
   });
 
-  test('of 1,000 exports shows 100 at a time, and each once', { timeout: 180_000 }, async () => {
-    await addComplete(1000);
+  test('of 300 exports shows 100 at a time, and each once', async () => {
+    await addComplete(300);
     const tab = await world.signIn();
     const seen: string[] = [];
-    for (let page = 1; page <= 10; page += 1) {
+    for (let page = 1; page <= 3; page += 1) {
       await tab.page.getByText(`Page ${page}`, { exact: true }).waitFor();
       expect(await tab.rows.count()).toBe(100);
       seen.push(...(await texts(tab)).map((text) => /^EGAD\d+/.exec(text)?.[0] ?? ''));
       await tab.page.getByRole('button', { name: 'Older' }).click();
     }
-    expect(new Set(seen).size).toBe(1000);
+    expect(new Set(seen).size).toBe(300);
     await tab.page.getByText('There are no exports here.').waitFor();
     expect(await tab.page.getByRole('button', { name: 'Older' }).isDisabled()).toBe(true);
     await tab.page.getByRole('button', { name: 'Newer' }).click();
@@ -165,29 +165,8 @@ test('an answer that comes late does not replace a newer one', async () => {
   const came = tab.page.waitForResponse(`**/${path}`);
   late.resolve();
   await (await came).finished();
-  await tab.page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
+  await tab.page.evaluate('new Promise(requestAnimationFrame)');
   expect(await details.innerText()).toContain('Every file is in the outbox.');
-});
-
-test('a page that is turned during a refresh asks for no row that is closed', async () => {
-  await add({ ...staging, requestId: requestIdOf(151) }, { staged: 1, sent: 2 });
-  await addComplete(150);
-  const tab = await world.signIn();
-  const late = Promise.withResolvers<void>();
-  let asked = 0;
-  await tab.page.route('**/export/fega/*', async (route) => {
-    asked += 1;
-    // The first is that of the click.
-    if (asked > 1) await late.promise;
-    await route.continue();
-  });
-  await tab.button('EGAD1').click();
-  await expect.poll(() => asked).toBe(2);
-  await tab.page.getByRole('button', { name: 'Older' }).click();
-  await tab.page.getByText('Page 2', { exact: true }).waitFor();
-  late.resolve();
-  await tab.page.evaluate('new Promise((resolve) => setTimeout(resolve, 1000))');
-  expect([asked, await tab.rows.count()]).toEqual([2, 51]);
 });
 
 describe('while the page is open', () => {

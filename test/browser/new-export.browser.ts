@@ -154,21 +154,6 @@ describe('an order', () => {
     await tab.field('Identifier').fill('EGAD00000000003');
     await expect.poll(() => summary().count()).toBe(0);
   });
-
-  test('that the service cannot take: nothing was sent, and the page says so', async () => {
-    const heal = world.service.engine.traffic.addFault(({ service }) =>
-      service === 'sqs' ? { error: { status: 400, code: 'RequestThrottled' } } : undefined,
-    );
-    try {
-      await fill({});
-      await tab.press('Check');
-      await tab.press('Send');
-      await tab.alert('Nothing was sent.').waitFor({ timeout: 40_000 });
-    } finally {
-      heal();
-    }
-    expect(await tab.field('Visa').inputValue()).toBe(visa);
-  });
 });
 
 describe('a private key', () => {

@@ -72,10 +72,10 @@ export class FaultProxy {
     });
   }
 
-  /** @param target base URL of the API @param port where it is to listen; default: a free one */
-  static async start(target: string, port = 0): Promise<FaultProxy> {
+  /** @param target base URL of the API */
+  static async start(target: string): Promise<FaultProxy> {
     const proxy = new FaultProxy(new URL(target));
-    await listenLocally(proxy.#server, port);
+    await listenLocally(proxy.#server);
     return proxy;
   }
 
@@ -110,13 +110,8 @@ export class FaultProxy {
     this.requests.length = 0;
   }
 
-  /** Breaks every connection that is open now. */
-  cutAll(): void {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
   async stop(): Promise<void> {
-    this.cutAll();
+    for (const socket of this.#sockets) socket.destroy();
     await stopServer(this.#server);
   }
 
@@ -232,7 +227,8 @@ function broken(chunk: Buffer, passed: number, offset: number, faults: readonly 
   return { bytes, then };
 }
 
-async function drained(outgoing: ServerResponse): Promise<void> {
+/** Waits until more can be written, or the reader is gone. */
+export async function drained(outgoing: ServerResponse): Promise<void> {
   await new Promise<void>((resolve) => {
     const go = () => {
       outgoing.off('drain', go);

@@ -7,7 +7,7 @@ import { ClientWorld, namesIn } from './client-world.ts';
 import type { FaultProxy } from './fault-proxy.ts';
 
 /** The name of {@link LargeDownload}'s file. */
-const name = 'large.bam.c4gh';
+export const name = 'large.bam.c4gh';
 
 /** One large file in the outbox, to be downloaded by a client that is stopped on the way. */
 export class LargeDownload {
@@ -31,32 +31,26 @@ export class LargeDownload {
   }
 
   /** Holds that the final name is that of the whole file or of nothing. @returns whether it exists */
-  async expectNothingHalf(folder: string, name: string, bytes: Buffer): Promise<boolean> {
+  async expectNothingHalf(folder: string): Promise<boolean> {
     const names = await namesIn(folder).catch((): string[] => []);
     if (!names.includes(name)) return false;
-    expect((await readFile(join(folder, name))).equals(bytes)).toBe(true);
+    expect((await readFile(join(folder, name))).equals(this.container)).toBe(true);
     return true;
   }
 
   /** Holds that the same command makes it whole, says so, and leaves nothing else. */
-  async expectWholeNow(
-    folder: string,
-    name: string,
-    bytes: Buffer,
-    argv: readonly string[],
-    url?: string,
-  ): Promise<void> {
-    const run = await this.world.run(argv, url === undefined ? {} : { url });
+  async expectWholeNow(folder: string, url?: string): Promise<void> {
+    const run = await this.world.run(this.command(folder), url === undefined ? {} : { url });
     expect(run, run.stderr).toMatchObject({ exitCode: notVerified });
     expect(await namesIn(folder)).toEqual([name]);
-    expect(await this.expectNothingHalf(folder, name, bytes)).toBe(true);
+    expect(await this.expectNothingHalf(folder)).toBe(true);
   }
 }
 
 const pieceBytes = 8 * 2 ** 20;
 
 /** Bytes that the journal of a file says exist, as far as the pieces are whole; 0 without a journal. */
-export async function journalled(folder: string, name: string): Promise<number> {
+export async function journalled(folder: string): Promise<number> {
   const text = await readFile(join(folder, `${name}.part.json`), 'utf8').catch(() => '');
   const pieces = new Set(text.match(/^\[\d+/gm));
   return pieces.size * pieceBytes;

@@ -1,16 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { connection } from '../../lib/contract/connection.ts';
-import { freePort } from '../../lib/local/http.ts';
-import { assembly } from './assembly.ts';
 import { generatedPlaintext } from './crypt4gh-vectors.ts';
 import { InstalledClient } from './installed-client.ts';
-import { until } from './service.ts';
+import { Service } from './service.ts';
 
 const root = join(import.meta.dirname, '../..');
 const people = ['operator', 'researcher', 'program'] as const;
@@ -42,48 +37,32 @@ head() { command head "$@"; cat >/dev/null; }
 export class PageWorld {
   readonly #folder: string;
   readonly #client: InstalledClient;
-  #engine: ChildProcess | undefined;
+  readonly #service: Service;
   /** Passwords that the operator's tool has made. */
   readonly passwords = { alice: '', central: '' };
 
-  private constructor(folder: string, client: InstalledClient) {
+  private constructor(folder: string, client: InstalledClient, service: Service) {
     this.#folder = folder;
     this.#client = client;
+    this.#service = service;
   }
 
   static async make(): Promise<PageWorld> {
     const folder = await mkdtemp(join(tmpdir(), 'data-out-pages-'));
-    const [client] = await Promise.all([InstalledClient.install(), assembly()]);
+    const [client, service] = await Promise.all([InstalledClient.install(), Service.start()]);
     for (const person of people) await mkdir(join(folder, person));
     await writeFile(join(folder, 'operator/sample.bam'), sample);
-    return new PageWorld(folder, client);
+    return new PageWorld(folder, client, service);
   }
 
   async remove(): Promise<void> {
-    const engine = this.#engine;
-    engine?.kill('SIGTERM');
-    if (engine && engine.exitCode === null) await once(engine, 'exit');
+    await this.#service.stop();
     await this.#client.remove();
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** Starts the engine in the operator's folder. @param argv of `npm start`; another port replaces 8080, which may be taken */
-  async startEngine(argv: readonly string[]): Promise<void> {
-    const port = String(await freePort([0]));
-    const args = argv.map((word) => (word === '8080' ? port : word));
-    const engine = spawn(process.execPath, [join(root, 'bin/start.ts'), ...args], { cwd: this.path('operator') });
-    this.#engine = engine;
-    let said = '';
-    for (const stream of [engine.stdout, engine.stderr]) stream.on('data', (text) => (said += String(text)));
-    await until(() => (said.includes('Ctrl-C ends it') ? true : undefined), 'the engine to start', 90_000);
-    if (!said.includes(`:${port}`)) throw new Error(`the engine is not on port ${port}: ${said}`);
-  }
-
   get connection() {
-    const read = connection.parse(JSON.parse(readFileSync(this.path('operator/state/connection.json'), 'utf8')));
-    const { dataOutUrl } = read;
-    if (dataOutUrl === undefined) throw new Error('the pages are about a service with direct access');
-    return { ...read, dataOutUrl };
+    return this.#service.connection;
   }
 
   path(...names: readonly string[]): string {
@@ -92,10 +71,6 @@ export class PageWorld {
 
   file(...names: readonly string[]): Promise<Buffer> {
     return readFile(this.path(...names));
-  }
-
-  here(...names: readonly string[]): boolean {
-    return existsSync(this.path(...names));
   }
 
   /** Copies files of one person to another. */
@@ -115,7 +90,7 @@ export class PageWorld {
       HOME: this.path(person),
       TREE: root,
       CLIENT: this.#client.script,
-      DATA_OUT_CONNECTION: this.path('operator/state/connection.json'),
+      DATA_OUT_CONNECTION: this.#service.engine.connectionPath,
       DATA_OUT_PASSPHRASE: 'correct horse',
       PROXY_URL: proxyUrl,
       DIRECT_URL: dataOutUrl,

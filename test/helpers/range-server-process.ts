@@ -2,6 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { drained } from './fault-proxy.ts';
 import type { Line, ServedFile } from './range-server.ts';
 
 /** Written at once; the pattern is repeated up to it. */

@@ -78,6 +78,14 @@ export function derivedSenderKey(options: { archiveKey: Uint8Array; recipient: U
   return new Uint8Array(hkdfSync('sha256', options.archiveKey, 'data-out crypt4gh header v2', info, 32));
 }
 
+/** The session token of each function. */
+export function sessionTokens({ engine: { functions } }: Service): readonly Secret[] {
+  return functions.names.map((name) => ({
+    name: `session token of ${name}`,
+    value: functions.definition(name).environment.AWS_SESSION_TOKEN ?? '',
+  }));
+}
+
 /** The database secret of list and stream. */
 export function proxySecretArn({ engine }: Service): string {
   return engine.functions.definition('authorize-outbox').environment.DATABASE_SECRET_ARN ?? '';

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type MigrationsOfTree, squashSince } from '../../.ci/second-cloud/base.ts';
 import { unprovenByPage } from '../../.ci/second-cloud/not-proven.ts';
-import { blocksOf } from '../helpers/pages.ts';
 
 const folder = new URL('../../.ci/second-cloud/emulator/gaps/', import.meta.url);
 const gaps = readdirSync(folder).flatMap((name) => /^(\w+)\.py$/.exec(name)?.[1] ?? []);
@@ -13,15 +12,6 @@ test('every patch names a page of AWS, and the page says what a pass does not pr
   expect(sources.filter((text) => !/^"""[^"]+\n\nhttps:\/\/docs\.aws\.amazon\.com\//.test(text))).toEqual([]);
   const names = [...unprovenByPage().keys()];
   expect(names.filter((name) => /^\w+_\w+$/.test(name)).sort()).toEqual(gaps.sort());
-});
-
-test('the pages have every section whose commands it follows', () => {
-  const source = readFileSync(new URL('../../.ci/second-cloud/recovery.ts', import.meta.url), 'utf8');
-  const followed = [...source.matchAll(/\b(?:step\(|blockOf\((?:restorePage|'docs\/operations\.md'), )'([^']+)'/g)];
-  expect(followed.length).toBeGreaterThan(7);
-  const pages = ['docs/restore.md', 'docs/operations.md'];
-  const sections = pages.flatMap((page) => blocksOf(page).map(({ section }) => section));
-  expect(followed.map(([, section]) => section).filter((section) => !sections.includes(section ?? ''))).toEqual([]);
 });
 
 describe('an upgrade from the base', () => {

@@ -16,7 +16,11 @@ interface Workflow {
 
 describe.each([
   ['ci', '.ci/run'],
-  ['nightly', '.ci/second-cloud/run --all', 'npm run soak', 'npm run fuzz', '.ci/interop-regions --rust'],
+  [
+    'nightly',
+    ...['.ci/second-cloud/run --all', 'npm run soak', 'npm run fuzz', '.ci/interop-regions --rust'],
+    'npm run test:resilience -- --project executable',
+  ],
 ])('the workflow %s', (name, ...commands) => {
   const workflow = parse(read(`.github/workflows/${name}.yml`)) as Workflow;
   const steps = Object.values(workflow.jobs).flatMap((job) => job.steps);

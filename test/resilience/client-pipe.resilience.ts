@@ -21,9 +21,8 @@ beforeEach(async () => {
 });
 afterEach(() => faults.stop());
 
-/** @param before a command that runs the download */
-async function piped(before = '') {
-  const shell = `${before} "$@" download sample.bam.c4gh -o - | "$@" decrypt --key "$KEY" -o "$FOLDER/sample.bam"`;
+async function piped() {
+  const shell = `"$@" download sample.bam.c4gh -o - | "$@" decrypt --key "$KEY" -o "$FOLDER/sample.bam"`;
   const env = { KEY: world.keyPath, FOLDER: folder };
   return await world.run([], { url: faults.url, env, within: ['bash', '-c', shell, 'bash'] });
 }
@@ -38,11 +37,5 @@ test('gives the plaintext, through connections that are cut', async () => {
 test('fails and leaves no file when the download ends with an error', async () => {
   faults.break({ on: 'storage', fault: { kind: 'answer', status: 412 }, skip: 2, times: 1000 });
   expect(await piped()).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('cut off') });
-  expect(await namesIn(folder)).toEqual([]);
-});
-
-test('fails and leaves no file when the download is killed', async () => {
-  faults.break({ on: 'storage', fault: { kind: 'stall', bytes: 1_000_000 }, skip: 1, times: 1000 });
-  expect(await piped('timeout -s KILL 4')).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('cut off') });
   expect(await namesIn(folder)).toEqual([]);
 });

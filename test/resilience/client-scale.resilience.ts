@@ -55,14 +55,14 @@ async function expectServed(
   }
 }
 
-test('a receipt of a million files in ten parts is verified with a heap of 1 GiB', { timeout: 600_000 }, async () => {
+test('a receipt of 200,000 files in two parts is verified with a heap of 600 MiB', async () => {
   const script = join(import.meta.dirname, '../helpers/verify-large-receipt.ts');
-  const { stdout } = await promisify(execFile)(process.execPath, ['--max-old-space-size=1024', script, '10']);
+  const { stdout } = await promisify(execFile)(process.execPath, ['--max-old-space-size=600', script, '2']);
   const { bytes, files, peak } = JSON.parse(stdout);
-  expect(files).toBe(1_000_000);
-  expect(bytes).toBeGreaterThan(400 * mebibyte);
-  // The files take some 450 MiB; the rest is the part that is being read.
-  expect(peak).toBeLessThan(1600 * mebibyte);
+  expect(files).toBe(200_000);
+  expect(bytes).toBeGreaterThan(80 * mebibyte);
+  // Each file takes some 450 bytes; the rest is the part that is being read.
+  expect(peak).toBeLessThan(1000 * mebibyte);
 });
 
 test('a file of 2 GiB takes hardly more memory than one of 64 MiB', async () => {
@@ -79,12 +79,12 @@ test('a file of 2 GiB takes hardly more memory than one of 64 MiB', async () => 
 
 test('nor does one that goes to a pipe', async () => {
   const within = ['bash', '-c', 'exec "$@" > >(cat > /dev/null)', 'bash'];
-  const file = { name: 'piped.c4gh', size: 2048 * mebibyte + 1, repeat };
+  const file = { name: 'piped.c4gh', size: 2 * mostMemory + 1, repeat };
   expect(await fetchMeasured(file, '-', within)).toBeLessThan(mostMemory);
 }, 300_000);
 
-test('5,000 small files come whole, each under its name', async () => {
-  const files = Array.from({ length: 5000 }, (_, index): ServedFile => {
+test('1,000 small files come whole, each under its name', async () => {
+  const files = Array.from({ length: 1000 }, (_, index): ServedFile => {
     const name = `EGAF${String(index).padStart(11, '0')}-sample.c4gh`;
     return { name, size: 500 + (index % 700), repeat: randomBytes(8).toString('base64') };
   });
@@ -103,5 +103,5 @@ test('5,000 small files come whole, each under its name', async () => {
   // Once more: nothing is fetched, and that is quick.
   const again = await client.run(server.url, ['download', '--all', '-o', folder]);
   expect(again.exitCode, again.stderr).toBe(notVerified);
-  expect(again.stderr).toMatch(/5000 already present/);
+  expect(again.stderr).toMatch(/1000 already present/);
 }, 300_000);

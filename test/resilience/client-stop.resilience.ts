@@ -2,11 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesIn } from '../helpers/client-world.ts';
-import { bytesPassed, inLanes, journalled, killAfter, LargeDownload } from '../helpers/large-download.ts';
+import { bytesPassed, inLanes, journalled, killAfter, LargeDownload, name } from '../helpers/large-download.ts';
 
 /** The client is stopped while bytes come, by a kill or by its user, and run again by the same command. */
 let download: LargeDownload;
-const name = 'large.bam.c4gh';
 
 beforeAll(async () => {
   download = await LargeDownload.start(65 * 2 ** 20 + 12_345);
@@ -23,8 +22,8 @@ test('killed when so many bytes have come', async () => {
     const run = world.start(argv, { url: faults.url });
     killAfter(faults, share * bytes.length, () => run.child.kill('SIGKILL'));
     expect(await run.ended).toMatchObject({ signal: 'SIGKILL' });
-    expect(await download.expectNothingHalf(folder, name, bytes)).toBe(false);
-    await download.expectWholeNow(folder, name, bytes, argv);
+    expect(await download.expectNothingHalf(folder)).toBe(false);
+    await download.expectWholeNow(folder);
     await faults.stop();
   });
 });
@@ -40,7 +39,7 @@ test('Ctrl-C keeps the bytes that came and says how to continue', async () => {
   const { exitCode, stdout, stderr } = await run.ended;
   expect(exitCode).toBe(130);
   expect(stderr).toMatch(/same command/);
-  expect(await download.expectNothingHalf(folder, name, container)).toBe(false);
+  expect(await download.expectNothingHalf(folder)).toBe(false);
   expect(await namesIn(folder)).toEqual([`${name}.part`, `${name}.part.json`]);
   // The files that stay hold no address and no credential.
   const journal = await readFile(join(folder, `${name}.part.json`), 'utf8');
@@ -48,10 +47,10 @@ test('Ctrl-C keeps the bytes that came and says how to continue', async () => {
     expect(journal + stdout + stderr).not.toContain(secret);
   }
   expect(journal).not.toContain('http');
-  const kept = await journalled(folder, name);
+  const kept = await journalled(folder);
   expect(kept).toBeGreaterThanOrEqual(8 * 2 ** 20);
   const before = bytesPassed(faults);
-  await download.expectWholeNow(folder, name, container, argv, faults.url);
+  await download.expectWholeNow(folder, faults.url);
   expect(bytesPassed(faults) - before).toBeLessThanOrEqual(size - kept);
   await faults.stop();
 });

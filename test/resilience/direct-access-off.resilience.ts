@@ -2,17 +2,17 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSteps, demonstrate } from '../../lib/ops/smoke/demo.ts';
 import { runSmoke } from '../../lib/ops/smoke/program.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
-import { Service } from '../helpers/service.ts';
+import { expectProblem, rawRequest } from '../helpers/raw-http.ts';
+import { basic, Service } from '../helpers/service.ts';
 
 let folder: string;
 let service: Service;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-direct-off-'));
-  await copyWithSettings(folder, { directAccess: 'off' });
+  await copyWithSettings(folder, { directAccess: 'off', adminPage: false });
   service = await Service.start({ assemblyDir: folder });
 });
 afterAll(async () => {
@@ -33,22 +33,15 @@ test('a new database has no role of direct access', async () => {
   expect(await service.sql("select count(*) from pg_authid where rolname = 'data_out_reader'")).toEqual([['0']]);
 });
 
-test('an export reaches its recipient, step by step', async () => {
+test('without the setting there is no page of administrators, and exports are shown as ever', async () => {
   const { connection } = service.engine;
-  const said: string[] = [];
-  const steps = createSteps((text) => said.push(text));
-  const stagingCost = () => ({ bytesRead: 0, partsCopied: 1 });
-  await demonstrate({
-    connection,
-    expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true },
-    stagingCost,
-    steps,
-    signal: AbortSignal.timeout(50_000),
-  });
-  expect(said.join('')).toMatch(/download: 6 files decrypted.*direct: skipped, the deployment has no direct access/s);
+  const headers = { Authorization: basic(connection.admin) };
+  const get = (path: string) => rawRequest(connection.proxyUrl, path, { headers });
+  expectProblem(await get('admin'), 404, 'not_found');
+  expect((await get('export/fega')).status).toBe(200);
 });
 
-test('the smoke test believes what is deployed, and not the settings', async () => {
+test('the smoke test believes what is deployed, and not the settings', { timeout: 120_000 }, async () => {
   const { terminal, said } = makeTerminal({ now: () => new Date() });
   const argv = ['--json', '--connection', service.engine.connectionPath];
   // The deployment writes receipts.

@@ -7,16 +7,22 @@ import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { Service, until } from '../helpers/service.ts';
 
-/** The service with the setting `events`: what operators see on the bus, and what happens to an export when the bus is away. */
+/** The service with the settings `events` and `outboxQuotaGib`. */
 const folder = mkdtempSync(join(tmpdir(), 'data-out-events-'));
 const { publicKey } = generateKeyPair();
 let service: Service;
 
 beforeAll(async () => {
-  await copyWithSettings(folder, { events: 'on' });
+  await copyWithSettings(folder, { events: 'on', outboxQuotaGib: 1 });
   service = await Service.start({ assemblyDir: folder });
-  await service.archive('EGAD1', 'reads.bam', 1000);
-  await service.setDataset('EGAD1', 'released');
+  for (const id of ['EGAD1', 'EGAD2']) {
+    await service.archive(id, `${id}.bam`, 1000);
+    await service.setDataset(id, 'released');
+  }
+  // The catalogue says that a file is large, of which nothing is ever staged.
+  await service.sql(
+    "update sda.files set archive_file_size = 1073741824 where submission_file_path like '%EGAD2.bam%'",
+  );
 }, 120_000);
 afterAll(async () => {
   await service?.stop();
@@ -28,7 +34,8 @@ const eventsOf = (requestId: string, kind: Kind) =>
   service.engine.events.filter((event) => event['detail-type'] === kind && event.detail.requestId === requestId);
 const eventOf = (requestId: string, kind: Kind) =>
   until(() => eventsOf(requestId, kind)[0], `the event ${kind} of ${requestId}`);
-const exported = async () => service.exported({ id: 'EGAD1', visa: await service.visa(), publicKey });
+const exported = async (id = 'EGAD1') =>
+  service.exported({ id, visa: await service.visa({ datasetId: id }), publicKey });
 
 test('an export that is accepted is an event, which names the request, and no person or dataset', async () => {
   const requestId = await exported();
@@ -67,6 +74,14 @@ test('a delivery that is settled is one event, however often its message comes',
   await until(() => (isRepeated() ? true : undefined), 'the second message');
   await until(async () => ((await service.queueDepth(url)) === 0 ? true : undefined), 'the message to be gone');
   expect(eventsOf(requestId, 'Delivery Settled')).toHaveLength(1);
+});
+
+test('a request beyond the quota is rejected and stages nothing', async () => {
+  const before = await service.outboxKeys();
+  expect(before).toHaveLength(1);
+  const rejected = { event: 'rejected', reason: 'outbox_quota_exceeded', datasetId: 'EGAD2' };
+  expect(await service.settled(await exported('EGAD2'))).toEqual([expect.objectContaining(rejected)]);
+  expect(await service.outboxKeys()).toEqual(before);
 });
 
 test('for an export that succeeds or is rejected, the consumer and the function of receipts call EventBridge, and no other one', () => {

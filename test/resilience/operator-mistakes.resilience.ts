@@ -69,18 +69,6 @@ test('a wrong setting ends the synth with the names of the fields, as the page s
   expect(readPage('docs/settings.md')).toContain(`\`\`\`text\n${said}\`\`\``);
 }, 60_000);
 
-test('a file of settings that is broken is told in one line, by every command that reads it', async () => {
-  const synth = await checkout();
-  await writeFile(join(folder, 'private/settings.ts'), 'export const settings = {\n  stage: ;\n};\n');
-  await writeFile(join(folder, 'private/trusted-issuers.json'), '[]');
-  const said = 'private/settings.ts:2: Expression expected\n';
-  expect(synth()).toMatchObject({ status: 1, stdout: '', stderr: `Error: ${said}` });
-  for (const command of ['preflight', 'smoke']) {
-    const run = spawnSync(process.execPath, [`bin/${command}.ts`], { cwd: folder, encoding: 'utf8' });
-    expect([command, run.status, run.stdout, run.stderr]).toEqual([command, 1, '', said]);
-  }
-}, 60_000);
-
 test('an issuer of smoke tests ends the synth of a deployment for production, and not that of a test stage', async () => {
   const synth = await checkout();
   const smokeIssuer = await makeTestIssuer({ iss: 'https://smoke.example.org', entry: { purpose: 'smoke-test' } });

@@ -2,46 +2,34 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { type Engine, startEngine } from '../../lib/local/engine.ts';
-import { assembly } from '../helpers/assembly.ts';
-import { containerOf, keyVector, manifest, vectorFile } from '../helpers/crypt4gh-vectors.ts';
+import { decrypt, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { collect, containerOf, keyVector, manifest, sha256, vectorFile } from '../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { opsProcess, type ProcessChoices } from '../helpers/ops-process.ts';
-import { ProxyCaller } from '../helpers/proxy-caller.ts';
-import { receive } from '../helpers/receive.ts';
+import { basic, Service, until } from '../helpers/service.ts';
 
 let folder: string;
-let engine: Engine;
-let s3: S3Client;
-
+let service: Service;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-ops-e2e-'));
-  engine = await startEngine({ assemblyDir: await assembly(), connectionPath: join(folder, 'connection.json') });
-  const { region, credentials, endpoints } = engine.connection;
-  s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
+  service = await Service.start();
 });
 afterAll(async () => {
-  s3?.destroy();
-  await engine?.stop();
+  await service?.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
 const run = (argv: readonly string[], choices: Partial<ProcessChoices> = {}) =>
-  opsProcess(argv, { connectionPath: engine.connectionPath, ...choices });
+  opsProcess(argv, { connectionPath: service.engine.connectionPath, ...choices });
 const file = (name: string) => join(folder, name);
-
-async function sql(text: string): Promise<readonly (readonly (string | null)[])[]> {
-  return (await engine.database.run(text, [])).rows;
-}
 
 /** Keys in the archive bucket, and uploads that were begun and not ended. */
 async function archiveBucket(): Promise<{ keys: string[]; uploads: number }> {
-  const Bucket = engine.connection.outputs.ArchiveBucketName;
-  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket }));
-  const { Uploads = [] } = await s3.send(new ListMultipartUploadsCommand({ Bucket }));
+  const Bucket = service.connection.outputs.ArchiveBucketName;
+  const { Contents = [] } = await service.s3.send(new ListObjectsV2Command({ Bucket }));
+  const { Uploads = [] } = await service.s3.send(new ListMultipartUploadsCommand({ Bucket }));
   return { keys: Contents.map(({ Key = '' }) => Key), uploads: Uploads.length };
 }
 
@@ -57,7 +45,7 @@ describe('archive add', () => {
         })(),
       ),
       onStart: (child) => {
-        const stop = engine.traffic.observe(({ caller, action }) => {
+        const stop = service.engine.traffic.observe(({ caller, action }) => {
           if (caller !== 'operator' || action !== 'UploadPart') return;
           stop();
           child.kill('SIGINT');
@@ -67,7 +55,7 @@ describe('archive add', () => {
     expect(stderr).toContain('interrupted');
     expect(exitCode).toBe(130);
     expect(await archiveBucket()).toEqual(before);
-    expect(await sql("select 1 from sda.files where submission_file_path = 'big.bam'")).toEqual([]);
+    expect(await service.sql("select 1 from sda.files where submission_file_path = 'big.bam'")).toEqual([]);
   });
 });
 
@@ -76,11 +64,14 @@ describe('a deployment from nothing', () => {
     const admin = JSON.parse((await run(['admin', 'add', 'adele', '--generate', '--json'])).stdout);
     const user = JSON.parse((await run(['user', 'add', 'uri', '--generate', '--json'])).stdout);
     const visa = (await run(['visa', 'issue', '--subject', 'anna', '--dataset', 'EGAD404'])).stdout.trim();
-    const connection = { ...engine.connection, admin, archiveUser: user };
-    const proxy = new ProxyCaller(connection, AbortSignal.timeout(20_000));
-    const publicKey = formatPublicKey(generateKeyPair().publicKey);
-    const requestId = await proxy.exportDataset({ datasetId: 'EGAD404', visa, publicKey });
-    expect(await proxy.listOutbox(visa)).toEqual([]);
+    const body = {
+      ...{ id: 'EGAD404', type: 'datasetId', visaToken: visa },
+      userPublicKey: formatPublicKey(generateKeyPair().publicKey),
+    };
+    const headers = { Authorization: basic(admin), 'Content-Type': 'application/json' };
+    const { requestId } = (await (await service.export(body, { headers })).json()) as { requestId: string };
+    const asUser = { headers: { Authorization: basic(user), 'X-GA4GH-Visa': visa } };
+    expect((await service.get('files?inbox=false', visa, asUser)).status).toBe(200);
     await expect
       .poll(async () => (await run(['audit', '--request', requestId])).stdout, { timeout: 20_000, interval: 300 })
       .toContain('rejected  unknown_dataset  EGAD404');
@@ -101,21 +92,19 @@ describe('a deployment from nothing', () => {
 
     const visa = (await run(['visa', 'issue', '--subject', 'bente', '--dataset', dataset])).stdout.trim();
     const recipient = generateKeyPair();
-    const proxy = new ProxyCaller(engine.connection, AbortSignal.timeout(40_000));
-    await proxy.exportDataset({ datasetId: dataset, visa, publicKey: formatPublicKey(recipient.publicKey) });
-    await expect.poll(() => proxy.listOutbox(visa), { timeout: 30_000, interval: 200 }).toHaveLength(1);
-    const [staged] = await proxy.listOutbox(visa);
-    const received = await receive(await proxy.stream(visa, staged!.fileName), recipient.privateKey);
-    expect(received.plaintextSha256).toBe(vector.expected.sha256);
-    expect(received.plaintextSize).toBe(vector.expected.length);
+    await service.exported({ id: dataset, visa, publicKey: recipient.publicKey });
+    const staged = await until(async () => (await service.list(visa))[0], 'the container');
+    const container = await service.download(visa, staged.fileName);
+    const plaintext = await collect(decrypt([container], { privateKeys: [recipient.privateKey] }));
+    expect([sha256(plaintext), plaintext.length]).toEqual([vector.expected.sha256, vector.expected.length]);
   });
 });
 
 test('an engine that is gone is "unavailable", soon', async () => {
   const path = file('gone.json');
-  const nowhere = Object.keys(engine.connection.endpoints).map((service) => [service, 'http://127.0.0.1:9']);
+  const nowhere = Object.keys(service.connection.endpoints).map((service) => [service, 'http://127.0.0.1:9']);
   const endpoints = Object.fromEntries(nowhere);
-  await writeFile(path, JSON.stringify({ ...engine.connection, endpoints }));
+  await writeFile(path, JSON.stringify({ ...service.connection, endpoints }));
   const started = performance.now();
   expect(await opsProcess(['dataset', 'list'], { connectionPath: path })).toMatchObject({ exitCode: 7, stdout: '' });
   expect(await opsProcess(['archive-key', 'show'], { connectionPath: path })).toMatchObject({ exitCode: 7 });

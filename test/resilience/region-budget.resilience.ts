@@ -37,7 +37,7 @@ describe('an index or a header that was made to be dear', () => {
 });
 
 describe('mutants of an index', () => {
-  const mutants = 2000;
+  const mutants = 500;
   test.each([
     ['reads.bam', 'reads.bam.bai', 'one'],
     ['reads.bam', 'reads.bam.csi', 'one'],

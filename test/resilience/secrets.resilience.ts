@@ -10,6 +10,7 @@ import {
   derivedSenderKey,
   engineSecrets,
   passwordSecrets,
+  sessionTokens,
   tokenSecrets,
 } from '../helpers/service-secrets.ts';
 import { TraceRecorder } from '../helpers/traces.ts';
@@ -326,11 +327,7 @@ describe('secrets are found nowhere', () => {
   });
 
   test('nor the session tokens of functions, but in the URLs that need one', () => {
-    const tokens = service.engine.functions.names.map((name) => ({
-      name: `session token of ${name}`,
-      value: service.engine.functions.definition(name).environment.AWS_SESSION_TOKEN ?? '',
-    }));
-    const found = findSecrets(tokens, traces);
+    const found = findSecrets(sessionTokens(service), traces);
     expect(new Set(found.map(({ secret }) => secret))).toEqual(new Set(['session token of stream']));
     for (const { source } of found) expect(source).toMatch(/^reply GET \/v1\/stream\//);
   });

@@ -78,17 +78,6 @@ describe('data-out setup', () => {
     ]);
     expect({ ...right, exitCode: 0 }).toEqual(right);
   });
-
-  test('changes nothing when Ctrl-C is pressed', async () => {
-    const folder = await home('interrupted');
-    const { exitCode, shown } = await dataOut(['setup'], folder, [
-      ['Address of the service: ', service()],
-      ['File with your visa: ', `visa.jwt${enter}`],
-      ['User name: ', '\x03'],
-    ]);
-    expect({ exitCode, shown }).toMatchObject({ exitCode: 130, shown: expect.stringContaining('interrupted') });
-    expect(await readdir(folder)).toEqual(['visa.jwt']);
-  });
 });
 
 test('a full disk, here one without room for a byte: nothing is left behind', async () => {
@@ -106,12 +95,4 @@ test('a full disk, here one without room for a byte: nothing is left behind', as
   });
   expect((await readdir(folder)).sort()).toEqual(['.config', 'password', 'visa.jwt']);
   expect(await readdir(join(folder, '.config/data-out'))).toEqual([]);
-});
-
-test('a command without settings points to setup, and not to an API', async () => {
-  const folder = await home('unset');
-  const { exitCode, shown } = await dataOut(['list'], folder);
-  expect(exitCode).toBe(2);
-  expect(shown).toContain('no address of the service is set');
-  expect(shown).toContain('data-out setup asks for it');
 });

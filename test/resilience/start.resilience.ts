@@ -10,11 +10,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
-import { until } from '../helpers/service.ts';
 
 const root = join(import.meta.dirname, '../..');
 let folder: string;
 let child: ChildProcess | undefined;
+let complaints = '';
 
 beforeAll(() => assembly());
 beforeEach(async () => {
@@ -32,6 +32,10 @@ const start = (...argv: readonly string[]) =>
 async function ready(...argv: readonly string[]): Promise<string> {
   const started = start('--data-dir', folder, ...argv);
   child = started;
+  complaints = '';
+  started.stderr.on('data', (text) => {
+    complaints += String(text);
+  });
   let said = '';
   for await (const chunk of started.stdout) {
     said += String(chunk);
@@ -40,11 +44,13 @@ async function ready(...argv: readonly string[]): Promise<string> {
   throw new Error(`it ended: ${said}`);
 }
 
-async function stop(): Promise<void> {
-  if (child === undefined || child.exitCode !== null) return;
+/** @returns what the engine has printed on standard error */
+async function stop(): Promise<string> {
+  if (child === undefined || child.exitCode !== null) return complaints;
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
   await exited;
+  return complaints;
 }
 
 /** A start that must fail. */
@@ -87,16 +93,27 @@ test('a taken port is refused before anything else happens', async () => {
   expect(existsSync(dataDir)).toBe(false);
 });
 
-test('a start prints one screen, and nothing else', async () => {
-  const started = start('--data-dir', folder);
-  child = started;
-  const said = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) started[name].on('data', (text) => (said[name] += String(text)));
-  await until(() => (said.stdout.includes('first-steps.sh') ? true : undefined), 'the start');
-  await stop();
-  expect(said.stderr).toBe('');
+/** All commands of the screen that need a shell, as pasted into one in the same folder. */
+async function run(commands: readonly string[]): Promise<string> {
+  const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
+  const script = ['set -e', ...commands].join('\n');
+  // Nothing of this machine's own settings may help them.
+  const env = { PATH: searchPath, HOME: folder, XDG_CONFIG_HOME: folder };
+  return (await promisify(execFile)('bash', ['-c', script], { cwd: root, env })).stdout;
+}
+
+test('a start prints one screen, whose commands archive, export, list, download and decrypt, word for word', {
+  timeout: 120_000,
+}, async () => {
+  const commandsOf = (said: string) => {
+    const [, script = ''] = /: (\S+first-steps\.sh)$/m.exec(said) ?? [];
+    return readFileSync(script, 'utf8')
+      .split('\n')
+      .filter((line) => /^[^#]/.test(line));
+  };
+  const screen = await ready();
   const connectionPath = join(folder, 'connection.json');
-  expect(said.stdout.replace(/[\d.]+ s\b/, '2.1 s').replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:8080')).toBe(
+  expect(screen.replace(/[\d.]+ s\b/, '2.1 s').replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:8080')).toBe(
     `data-out runs on this machine (ready in 2.1 s). Ctrl-C ends it.
 
   Delivery API   http://127.0.0.1:8080/v1
@@ -114,62 +131,33 @@ In another terminal, in this folder:
 All commands from there to a decrypted file: ${folder}/first-steps.sh
 `,
   );
-});
+  // The client's files are their owner's alone.
+  const names = ['config.toml', 'admin.password', 'archive-user.password', 'first-steps.sh'];
+  const files = names.map((name) => join(folder, name));
+  expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600, 0o600]);
+  const { archiveUser, admin } = JSON.parse(readFileSync(connectionPath, 'utf8'));
+  const config = readFileSync(join(folder, 'config.toml'), 'utf8');
+  expect([archiveUser.password, admin.password].filter((password) => config.includes(password))).toEqual([]);
 
-describe('the printed commands', () => {
-  const commandsOf = (said: string) => {
-    const [, script = ''] = /: (\S+first-steps\.sh)$/m.exec(said) ?? [];
-    return readFileSync(script, 'utf8')
-      .split('\n')
-      .filter((line) => /^[^#]/.test(line));
-  };
+  const first = commandsOf(screen);
+  expect(first.join()).not.toContain('curl');
+  const said = await run(first);
+  const downloaded = readdirSync(join(folder, 'downloads')).filter((name) => name.endsWith('-README.md'));
+  const plain = downloaded.map((name) => readFileSync(join(folder, 'downloads', name), 'utf8'));
+  expect(plain).toEqual([readFileSync(join(root, 'README.md'), 'utf8')]);
+  // Once in the outbox, once in the archive.
+  expect(said).toMatch(/EGAF\d+-README\.md\.c4gh/);
+  expect(said).toMatch(/EGAF\d+ .*README\.md(?!\.c4gh)/);
 
-  /** As pasted into a shell in the same folder. */
-  async function run(commands: readonly string[]): Promise<string> {
-    const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
-    const script = ['set -e', ...commands].join('\n');
-    // Nothing of this machine's own settings may help them.
-    const env = { PATH: searchPath, HOME: folder, XDG_CONFIG_HOME: folder };
-    const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: root, env });
-    return stdout;
-  }
-
-  const decrypted = () => {
-    const names = readdirSync(join(folder, 'downloads')).filter((name) => name.endsWith('-README.md'));
-    return names.map((name) => readFileSync(join(folder, 'downloads', name), 'utf8'));
-  };
-
-  test('archive, export, list, download and decrypt, word for word', async () => {
-    const first = commandsOf(await ready());
-    const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    expect(first.join()).not.toContain('curl');
-    const said = await run(first);
-    expect(decrypted()).toEqual([readme]);
-    // Once in the outbox, once in the archive.
-    expect(said).toMatch(/EGAF\d+-README\.md\.c4gh/);
-    expect(said).toMatch(/EGAF\d+ .*README\.md(?!\.c4gh)/);
-
-    await stop();
-    const second = commandsOf(await ready());
-    // Without the steps that are done already: the dataset and the key.
-    expect(first.filter((line) => !second.includes(line))).toEqual([
-      expect.stringContaining('archive add'),
-      expect.stringContaining('dataset release'),
-      expect.stringContaining('keys generate'),
-    ]);
-  }, 120_000);
-
-  test("the client's files are their owner's alone, and gone at the end", async () => {
-    await ready();
-    const names = ['config.toml', 'admin.password', 'archive-user.password', 'first-steps.sh'];
-    const files = names.map((name) => join(folder, name));
-    expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600, 0o600]);
-    const { archiveUser, admin } = JSON.parse(readFileSync(join(folder, 'connection.json'), 'utf8'));
-    const config = readFileSync(join(folder, 'config.toml'), 'utf8');
-    expect([archiveUser.password, admin.password].filter((password) => config.includes(password))).toEqual([]);
-    await stop();
-    expect(files.filter(existsSync)).toEqual([]);
-  });
+  expect(await stop()).toBe('');
+  expect(files.filter(existsSync)).toEqual([]);
+  const second = commandsOf(await ready());
+  // Without the steps that are done already: the dataset and the key.
+  expect(first.filter((line) => !second.includes(line))).toEqual([
+    expect.stringContaining('archive add'),
+    expect.stringContaining('dataset release'),
+    expect.stringContaining('keys generate'),
+  ]);
 });
 
 test("a configuration file of the user's own is not replaced", async () => {

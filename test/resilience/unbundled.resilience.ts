@@ -2,16 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { defaultsContext } from '../../lib/contract/synth.ts';
-import { assembly } from '../helpers/assembly.ts';
 
 const root = join(import.meta.dirname, '../..');
 const outdir = mkdtempSync(join(tmpdir(), 'data-out-unbundled-'));
-let bundled: string;
-beforeAll(async () => {
-  bundled = await assembly();
-});
 afterAll(() => rmSync(outdir, { recursive: true }));
 
 /** What `cdk deploy --app FOLDER` would upload, by the names that the CDK shows. */
@@ -44,11 +39,4 @@ test('what cdk bootstrap leaves cannot be deployed: its functions would be the w
     expect(path).toMatch(/no-bundles-because-cdk-bootstrap-or-list-made-this-assembly-give-cdk-deploy-without---app$/);
   }
   expect(uploads(outdir).filter(([, path]) => root.startsWith(path))).toEqual([]);
-});
-
-test('an assembly with bundles stays as it is', () => {
-  const functions = uploads(bundled).filter(([name]) => /^Functions\//.test(name));
-  expect(functions.length).toBeGreaterThan(15);
-  for (const [name, path, packaging] of functions)
-    expect([name, existsSync(path), packaging]).toEqual([name, true, 'zip']);
 });

@@ -6,7 +6,7 @@ import { execArgv } from '../../vitest.config.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What can differ in an executable: threads, pipes, signals, disks, HTTP, a terminal. */
-const clientFiles = 'test/resilience/{client-{commands,disk,download,stop},set-up}.resilience.ts';
+const clientFiles = 'test/resilience/{client-{commands,disk,stop},set-up}.resilience.ts';
 const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
 /** The files of which `npm test` makes a part of the runs. */
@@ -14,7 +14,7 @@ const properties = globSync('test/{property,unit}/**/*.test.ts', { cwd: root }).
   readFileSync(`${root}/${file}`, 'utf8').includes('helpers/runs.ts'),
 );
 
-/** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, which `.ci/run` calls. */
+/** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, most of which `.ci/run` calls. */
 export default defineConfig({
   root,
   test: {
@@ -48,7 +48,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'properties', include: properties, isolate: false, env: { ALL_RUNS: '1' } },
       },
-      // The same client again, without Node.js.
+      // The same client again, without Node.js: each night.
       ...(hasExecutable
         ? [
             {

@@ -12,7 +12,6 @@ import { stepsOf, Walk, type WalkChoices, type WalkStep } from '../helpers/walk.
 /** Follows docs/administrators.md from the first command to the last, and makes the mistakes that it lists. */
 const page = 'docs/administrators.md';
 const dataset = 'EGAD00000000001';
-const unreleased = 'EGAD00000000002';
 const csv = blocksOf(page).find(({ language }) => language === 'csv')?.text ?? '';
 
 let service: Service;
@@ -25,7 +24,6 @@ beforeAll(async () => {
   await service.archive(dataset, 'study/sample-1.bam', 200_000, 'EGAF00000000001');
   await service.archive(dataset, 'study/sample-2.bam', 3_000_000, 'EGAF00000000002');
   await service.setDataset(dataset, 'released');
-  await service.archive(unreleased, 'study/sample-3.bam', 2000, 'EGAF00000000003');
   await addUser('alice');
   await addUser('zoë 😀');
   await addUser('vera', '--role', 'VIEWER');
@@ -68,7 +66,6 @@ async function fromResearchers(): Promise<void> {
     'jane.jwt': await service.visa({ subject: 'jane', datasetId: dataset }),
     'joe.jwt': await service.visa({ subject: 'joe 😀', datasetId: dataset }),
     'ann.jwt': await service.visa({ subject: 'ann', datasetId: dataset }),
-    'two.jwt': await service.visa({ subject: 'jane', datasetId: unreleased }),
     'old.jwt': await service.visa({ subject: 'jane', datasetId: dataset, claims: expired }),
     'session.jwt': 'eyJhbGciOiJub25lIn0.e30.c2ln',
     'jane.pub.pem': publicKey,
@@ -132,18 +129,6 @@ test.each(steps)(
   120_000,
 );
 
-test('Ctrl-C ends the waiting, not the export', async () => {
-  const removeFault = service.engine.traffic.addFault(({ caller }) =>
-    caller === 'stage-file' ? { delayMs: 3000 } : undefined,
-  );
-  const before = (await listed()).filter(([, state]) => state === 'complete').length;
-  const commands = `data-out admin export ${dataset} --visa jane.jwt --public-key jane.pub.pem --wait`;
-  const run = await walk.run(commands, { interrupt: 'accepted' });
-  removeFault();
-  expect(run).toEqual({ printed: expect.stringContaining('data-out: interrupted'), exitCode: 130 });
-  await complete(before + 1);
-}, 120_000);
-
 describe('mistakes', () => {
   const exportOf = (words: string) => `data-out admin export ${words} --public-key jane.pub.pem`;
   const list = 'data-out admin list';
@@ -181,13 +166,6 @@ describe('mistakes', () => {
       says: 'This user is not an administrator',
     },
     {
-      of: 'a user name with an emoji',
-      commands: list,
-      ...as('zoe 😀', 'zoë.password'),
-      exitCode: 3,
-      says: 'user name or password is wrong',
-    },
-    {
       of: 'another host',
       commands: list,
       ...url('https://data-out.invalid/v1/'),
@@ -219,30 +197,6 @@ describe('mistakes', () => {
       commands: exportOf(`${dataset} --visa jan.jwt`),
       exitCode: 4,
       says: 'there is no file',
-    },
-    {
-      of: 'an unknown dataset',
-      commands: exportOf('EGAD00000000009 --visa jane.jwt --wait'),
-      exitCode: 3,
-      says: 'unknown_dataset',
-    },
-    {
-      of: 'an id with an emoji',
-      commands: exportOf("'EGAD 😀' --visa jane.jwt --wait"),
-      exitCode: 3,
-      says: 'unknown_dataset',
-    },
-    {
-      of: 'an unreleased dataset',
-      commands: exportOf(`${unreleased} --visa two.jwt --wait`),
-      exitCode: 3,
-      says: 'not_released',
-    },
-    {
-      of: 'a file of another dataset',
-      commands: exportOf('EGAF00000000003 --visa jane.jwt --wait'),
-      exitCode: 3,
-      says: 'not_entitled',
     },
   ];
 
@@ -284,7 +238,7 @@ describe('mistakes', () => {
 
   test('a user name with an emoji is not a mistake', async () => {
     const run = await walk.run(list, as('zoë 😀', 'zoë.password'));
-    expect(run).toEqual({ printed: expect.stringContaining('EGAD 😀'), exitCode: 0 });
+    expect(run).toEqual({ printed: expect.stringContaining(dataset), exitCode: 0 });
   });
 
   test('every message of the tables is met', () => {

@@ -1,16 +1,13 @@
-import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../lib/local/http.ts';
 import { assembly } from '../helpers/assembly.ts';
-import { makeTestIssuer } from '../helpers/issuer.ts';
 import { printedAs, shaped, stepsOf, Walk, type WalkChoices, type WalkStep } from '../helpers/walk.ts';
 
 /** An operator who follows docs/operators.md on one machine, and then makes mistakes. */
 const steps = stepsOf('docs/operators.md', 'test/resilience/walk-operator.resilience.ts');
 const root = join(import.meta.dirname, '../..');
 const passphrase = 'correct horse battery';
-const gibibyte = 2 ** 30;
 
 let walk: Walk;
 /** Passwords that the tool has made, by user. */
@@ -126,26 +123,4 @@ test.each(mistakes)('%s', { timeout: 120_000 }, async (commands, says, exitCode)
   const run = await walk.run(`${commands}\n`);
   const printed = run.printed.replaceAll(made, '…').trim().split('\n').slice(-says.split('\n').length);
   expect([printed.join('\n'), run.exitCode]).toEqual([says, exitCode]);
-});
-
-test('Ctrl-C in `archive add` leaves nothing of the file', { timeout: 120_000 }, async () => {
-  await writeFile(walk.path('huge.bam'), '');
-  await truncate(walk.path('huge.bam'), 100 * gibibyte);
-  const add = 'npx data-out-ops archive add huge.bam --dataset EGAD00000000001\n';
-  const run = await walk.run(add, { interrupt: 'huge.bam' });
-  expect([run.printed.trim().split('\n').at(-1), run.exitCode]).toEqual(['data-out-ops: interrupted', 130]);
-  expect((await walk.run('npx data-out-ops archive list\n')).printed).not.toContain('huge.bam');
-});
-
-test('an export with the visa of an issuer that is not trusted is rejected', { timeout: 120_000 }, async () => {
-  const issuer = await makeTestIssuer({ iss: 'https://visas.example.org/' });
-  await writeFile(walk.path('private/other.jwt'), await issuer.visa({ sub: 'jane', dataset: 'EGAD00000000001' }));
-  const run = await walk.run(
-    'npx data-out admin export EGAD00000000001 --visa private/other.jwt --public-key private/me.pub.pem --username alice --wait\n',
-    asAlice(),
-  );
-  expect(run.printed).toContain(
-    'is rejected (visa_untrusted_issuer): the issuer is not trusted for this kind of token',
-  );
-  expect(run.exitCode).toBe(3);
 });

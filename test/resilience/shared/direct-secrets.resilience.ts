@@ -5,7 +5,13 @@ import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../../helpers/made-files.ts';
 import { type Finding, findSecrets, type Secret, type Trace } from '../../helpers/secret-search.ts';
 import { Service } from '../../helpers/service.ts';
-import { archivePrivateKey, derivedSenderKey, engineSecrets, tokenSecrets } from '../../helpers/service-secrets.ts';
+import {
+  archivePrivateKey,
+  derivedSenderKey,
+  engineSecrets,
+  sessionTokens,
+  tokenSecrets,
+} from '../../helpers/service-secrets.ts';
 import { TraceRecorder } from '../../helpers/traces.ts';
 
 /**
@@ -213,11 +219,7 @@ describe('secrets are found nowhere', () => {
   });
 
   test('nor the session tokens of functions, but in the URLs that need one', () => {
-    const tokens = service.engine.functions.names.map((name) => ({
-      name: `session token of ${name}`,
-      value: service.engine.functions.definition(name).environment.AWS_SESSION_TOKEN ?? '',
-    }));
-    const found = findSecrets(tokens, traces);
+    const found = findSecrets(sessionTokens(service), traces);
     expect(new Set(found.map(({ secret }) => secret))).toEqual(new Set(['session token of direct-file']));
     for (const { source } of found) expect(source).toMatch(/^reply GET \/v1\/files\//);
   });

@@ -138,10 +138,6 @@ describe('the pieces', () => {
     expect(bytes.every(({ length }) => length < 6_000_000)).toBe(true);
   });
 
-  test('of a whole CRAM are the file', async () => {
-    expect((await joined(await ticket('reads.cram'))).equals(vector('reads.cram'))).toBe(true);
-  });
-
   test('of a large file for a key are a container of the archived body', async () => {
     const urls = urlsOf(await ticket('long.bam', '', { headers: key }));
     expect(urls).toHaveLength(4);
