@@ -10,7 +10,7 @@ import { Service } from '../helpers/service.ts';
 
 /** The conformance suite on the local engine. What only a look behind the APIs shows is at the end. */
 
-const apis = { proxy: OpenApi.read('proxy'), 'data-out': OpenApi.read('data-out') };
+const apis = { delivery: OpenApi.read('delivery'), direct: OpenApi.read('direct') };
 /** Without the routes that a setting adds. */
 const described = new Set(Object.entries(apis).flatMap(([api, of]) => of.operations.map((name) => `${api} ${name}`)));
 let service: Service;
@@ -47,7 +47,7 @@ const ofOperations = () =>
 
 test('each reply has the form that docs/openapi describes', async () => {
   for (const [operation, { method, path }, { status, headers, bytes }] of ofOperations()) {
-    const [api] = operation.split(' ') as ['proxy' | 'data-out'];
+    const [api] = operation.split(' ') as ['delivery' | 'direct'];
     // An id with a slash, and a path that the row wrote itself, is still of the operation.
     const [, , template = ''] = operation.split(' ');
     const entries = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
@@ -69,7 +69,7 @@ test('the suite shows every status of docs/openapi but those that a healthy serv
 
 test('each accepted export is one message, and a refused one is none', () => {
   const accepted = replies.filter(
-    ([operation, , { status }]) => operation === 'proxy POST /export/{archive_kind}' && status === 200,
+    ([operation, , { status }]) => operation === 'delivery POST /export/{archive_kind}' && status === 200,
   );
   expect(accepted.length).toBeGreaterThan(5);
   expect(service.calls('export sqs SendMessage') - publishedBefore).toBe(accepted.length);
@@ -98,7 +98,7 @@ test('the log says who listed and fetched what, and has no secret of any request
 });
 
 test('the request id of a refusal is in the log, whoever refused', () => {
-  const refused = ['proxy POST /export/{archive_kind}', 'proxy GET /', 'data-out GET /files/{fileId}'].map(
+  const refused = ['delivery POST /export/{archive_kind}', 'delivery GET /', 'direct GET /files/{fileId}'].map(
     (operation) => replies.find(([each, , { status }]) => each === operation && status >= 400),
   );
   for (const reply of refused) {

@@ -55,7 +55,7 @@ export class OpenApi {
   static #known = new Map<string, OpenApi>();
 
   /** `docs/openapi/<name>.yaml`; one instance for a test file. The routes for clients of other archives are in another one. */
-  static read(name: 'proxy' | 'data-out', part: 'always' | 'compatibility' = 'always'): OpenApi {
+  static read(name: 'delivery' | 'direct', part: 'always' | 'compatibility' = 'always'): OpenApi {
     const known = OpenApi.#known.get(`${name} ${part}`);
     if (known) return known;
     const api = new OpenApi(

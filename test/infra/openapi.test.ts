@@ -31,8 +31,8 @@ function operationOf({ Properties }: Resource): string {
 }
 
 describe.each([
-  ['proxy', 'Proxy'],
-  ['data-out', 'DataOut'],
+  ['delivery', 'Proxy'],
+  ['direct', 'DataOut'],
 ] as const)('docs/openapi/%s.yaml', (name, construct) => {
   const api = OpenApi.read(name);
   const methods = () =>
@@ -72,9 +72,9 @@ describe.each([
   });
 });
 
-test('docs/openapi/data-out.yaml has the routes for clients of other archives, which a setting adds', () => {
+test('docs/openapi/direct.yaml has the routes for clients of other archives, which a setting adds', () => {
   const added = compatibleClients.flatMap((client) => compatibilityRoutes[client]);
-  const described = OpenApi.read('data-out', 'compatibility');
+  const described = OpenApi.read('direct', 'compatibility');
   const routes = added.map(({ method, path }) => `${method} ${path.replace('+}', '}')}`);
   expect(routes.sort()).toEqual([...described.operations].sort());
   const { served } = templatesOf({ ...settings, compatibility: compatibleClients });

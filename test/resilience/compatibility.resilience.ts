@@ -17,7 +17,7 @@ import { Service } from '../helpers/service.ts';
 
 /** The routes for clients of other archives: the conformance suite, and what sda-cli sends. */
 
-const api = OpenApi.read('data-out', 'compatibility');
+const api = OpenApi.read('direct', 'compatibility');
 const replies: (readonly [operation: string, WireRequest, WireReply])[] = [];
 let folder: string;
 let service: Service;
@@ -36,10 +36,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const checks = conformanceChecks.filter(({ id }) => api.operations.includes(id.replace('data-out ', '')));
+const checks = conformanceChecks.filter(({ id }) => api.operations.includes(id.replace('direct ', '')));
 
 test('the suite has every route of the document', () => {
-  expect(checks.map(({ id }) => id.replace('data-out ', '')).sort()).toEqual(api.operations.toSorted());
+  expect(checks.map(({ id }) => id.replace('direct ', '')).sort()).toEqual(api.operations.toSorted());
 });
 
 test.each(checks.map((check) => [check.id, check] as const))('%s', async (id, check) => {

@@ -50,10 +50,10 @@ test('the smoke test believes what is deployed, and not the settings', { timeout
   expect(exitCode, said.stdout).toBe(0);
   const lines = said.stdout.trim().split('\n');
   const results = new Map(lines.map((line) => JSON.parse(line)).map((result) => [result.id, result]));
-  for (const id of ['visa', 'receipt', 'proxy GET /stream/{file}', 'unknown-routes']) {
+  for (const id of ['visa', 'receipt', 'delivery GET /stream/{file}', 'unknown-routes']) {
     expect([id, results.get(id)?.result]).toEqual([id, 'passed']);
   }
-  for (const id of ['direct', 'ticket', 'data-out GET /files/{fileId}']) {
+  for (const id of ['direct', 'ticket', 'direct GET /files/{fileId}']) {
     expect(results.get(id)).toMatchObject({ result: 'skipped', found: 'the deployment has no direct access' });
   }
 });

@@ -9,7 +9,7 @@ import { account } from '../helpers/settings.ts';
 
 /** The APIs behind host names of the operator's own, as API Gateway tells them to the functions. */
 const certificateArn = `arn:aws:acm:eu-north-1:${account}:certificate/c`;
-const hosts = { proxy: 'data.example.org', direct: 'direct.example.org' };
+const hosts = { delivery: 'data.example.org', direct: 'direct.example.org' };
 
 let folder: string;
 let service: Service;
@@ -18,7 +18,7 @@ let visa: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-domains-'));
   const domain = (name: string) => ({ name, certificateArn });
-  const domains = { proxy: domain(hosts.proxy), dataOut: domain(hosts.direct) };
+  const domains = { proxy: domain(hosts.delivery), dataOut: domain(hosts.direct) };
   // Also with keys for the logs: an operator who has them starts the engine from the same template.
   await copyWithSettings(folder, { adminPage: true, domains, logKeys: 'customer' });
   service = await Service.start({ assemblyDir: folder });
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 /** A request to the root of a host, which leads to this machine. */
 function ask(api: keyof typeof hosts, path: string, { headers = {}, ...init }: RawRequest = {}) {
-  const url = new URL(api === 'proxy' ? service.connection.proxyUrl : service.connection.dataOutUrl);
+  const url = new URL(api === 'delivery' ? service.connection.proxyUrl : service.connection.dataOutUrl);
   return rawRequest(url.origin, path, { ...init, headers: { Host: hosts[api], ...headers } });
 }
 const bearer = () => ({ Authorization: `Bearer ${visa}` });
@@ -44,7 +44,7 @@ test('the tools still find the APIs on this machine', async () => {
   expect((await service.direct('metadata/datasets', visa)).text).toContain('EGAD1');
 });
 
-test.each(['proxy', 'direct'] as const)('the document of the %s API names the host as the server', async (api) => {
+test.each(['delivery', 'direct'] as const)('the document of the %s API names the host as the server', async (api) => {
   const { status, text } = await ask(api, 'openapi.json');
   expect(status).toBe(200);
   expect(JSON.parse(text).servers).toEqual([expect.objectContaining({ url: `https://${hosts[api]}` })]);
@@ -52,9 +52,9 @@ test.each(['proxy', 'direct'] as const)('the document of the %s API names the ho
 
 test('list and stream work at the root, and a path with the stage is another one', async () => {
   const headers = service.researcher(visa);
-  expect((await ask('proxy', 'files?inbox=false', { headers })).status).toBe(200);
-  expect((await ask('proxy', 'v1/files?inbox=false', { headers })).status).toBe(404);
-  expect((await ask('proxy', 'stream/none.c4gh', { headers })).status).toBe(404);
+  expect((await ask('delivery', 'files?inbox=false', { headers })).status).toBe(200);
+  expect((await ask('delivery', 'v1/files?inbox=false', { headers })).status).toBe(404);
+  expect((await ask('delivery', 'stream/none.c4gh', { headers })).status).toBe(404);
 });
 
 describe('a DRS object', () => {

@@ -133,7 +133,7 @@ describe('npm run smoke', () => {
     const remedy = expect.stringContaining('data-out-ops audit');
     expect(of('exported')).toMatchObject({ result: 'failed', found: 'the export is incomplete', remedy });
     expect(of('download')).toMatchObject({ result: 'skipped', found: 'outbox did not pass' });
-    for (const id of ['s3-conditions', 'clean-up']) expect(of(id)).toMatchObject({ result: 'passed' });
+    for (const id of ['s3-copy-checksums', 'clean-up']) expect(of(id)).toMatchObject({ result: 'passed' });
     expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toMatch(/checks failed: exported/);
     expect(await left()).toEqual(nothing);
   });
@@ -150,8 +150,8 @@ describe('npm run smoke', () => {
         remedy: expect.stringContaining('private/trusted-issuers.json'),
       },
     ]);
-    expect(of('data-out GET /files/{fileId}')?.found).toBe('visa did not pass');
-    expect(of('data-out GET /service-info')?.found).toBe('1 answer');
+    expect(of('direct GET /files/{fileId}')?.found).toBe('visa did not pass');
+    expect(of('direct GET /service-info')?.found).toBe('1 answer');
     expect(await left()).toEqual(nothing);
   });
 
@@ -187,7 +187,7 @@ describe('deployed stacks, as the AWS SDK finds them', () => {
     const wrong = lines.filter(({ result }) => result !== 'passed').map(({ id, found }) => [id, found]);
     const unsubscribed = [
       // The settings of this checkout have no page, and the engine switches it on.
-      ['proxy GET /admin', expect.stringMatching(/expected 404 not_found, got 200/)],
+      ['delivery GET /admin', expect.stringMatching(/expected 404 not_found, got 200/)],
       ['alarm-subscription', 'no subscription is confirmed, 0 wait'],
       ['key-messages', 'alarm-subscription did not pass'],
     ];

@@ -16,7 +16,7 @@ export interface SoakRequest {
 
 /** What requests are put together from. */
 export interface Ingredients {
-  /** By operation: `proxy GET /files`. */
+  /** By operation: `delivery GET /files`. */
   readonly good: Readonly<Record<string, WireRequest>>;
   /** Tokens of the caller, and tokens that are good for nothing. */
   readonly tokens: readonly string[];

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forEachConcurrently } from '../../lib/common/concurrently.ts';
 import { operations, rightCase } from '../../lib/ops/smoke/conformance/operations.ts';
+import { requestOf } from '../../lib/ops/smoke/conformance/request.ts';
 import type { ApiName, Run } from '../../lib/ops/smoke/run.ts';
 import type { WireRequest } from '../../lib/ops/smoke/wire.ts';
 import { Seeded } from '../fuzz/seeded.ts';
@@ -22,7 +23,7 @@ const patienceMs = 10_000;
 /** Statuses of the gateway for a request that reaches no documented operation. */
 const refusals: readonly number[] = [400, 403, 404, 413, 414, 431];
 
-const apis = { proxy: OpenApi.read('proxy'), 'data-out': OpenApi.read('data-out') };
+const apis = { delivery: OpenApi.read('delivery'), direct: OpenApi.read('direct') };
 let service: Service;
 let run: Run;
 let others: Others;
@@ -33,7 +34,7 @@ beforeAll(async () => {
   ({ run } = await conformanceRun(service));
   others = await Others.make(service, ['bertha', 'clara']);
   const good: Record<string, WireRequest> = {};
-  for (const operation of operations) good[operation] = await rightCase(operation).request(run);
+  for (const operation of operations) good[operation] = await requestOf(rightCase(operation).operation, run, '');
   const names = [...others.names, ...Object.values(good).flatMap(({ path }) => path.split(/[/?]/))];
   ingredients = { good, tokens: await tokens(run.visa), names };
   // Each function has its processes, so that a cold start on a busy machine does not count as a hang.
@@ -71,7 +72,7 @@ async function answer(request: SoakRequest): Promise<{ reply: RawReply; behind: 
     // Node leaves the length out with GET. The body would then be read as the next request.
     const framed = body && { body, headers: { ...headers, 'Content-Length': String(body.length) } };
     const init = { method, headers, ...framed };
-    const reply = await rawRequest(api === 'proxy' ? proxyUrl : dataOutUrl, path, init);
+    const reply = await rawRequest(api === 'delivery' ? proxyUrl : dataOutUrl, path, init);
     const { location } = reply.headers;
     if (location === undefined) return { reply, behind: Buffer.alloc(0) };
     const target = await fetch(location, { headers: { Range: 'bytes=0-199999' } });
@@ -166,7 +167,7 @@ test('no request gets a 5xx, hangs, or gets data of others; each reply fits the 
   memory.check();
   if (wrong.length > 0)
     throw new Error(`${wrong.length} requests with seed ${seed}:\n${wrong.slice(0, 20).join('\n')}`);
-  const reached = new Set([...apis.proxy.seen, ...apis['data-out'].seen].map((name) => name.replace(/ \d+$/, '')));
-  const documented = [...apis.proxy.operations, ...apis['data-out'].operations];
+  const reached = new Set([...apis.delivery.seen, ...apis.direct.seen].map((name) => name.replace(/ \d+$/, '')));
+  const documented = [...apis.delivery.operations, ...apis.direct.operations];
   expect(documented.filter((operation) => !reached.has(operation))).toEqual([]);
 });

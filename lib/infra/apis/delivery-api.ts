@@ -27,7 +27,7 @@ export class DeliveryApi extends ServiceApi {
       },
     });
     const { root } = this.api;
-    const document = new OpenApiDocument({ api: this, name: 'proxy', target: props.openApi });
+    const document = new OpenApiDocument({ api: this, name: 'delivery', target: props.openApi });
 
     const header = IdentitySource.header('Authorization');
     const administrators = {

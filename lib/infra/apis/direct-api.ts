@@ -51,7 +51,7 @@ export class DirectApi extends ServiceApi {
     this.#addDrs(root, props.drs);
     this.#addHtsget(root, props);
     for (const route of clients.flatMap((client) => compatibilityRoutes[client])) this.#addCompatibility(route, props);
-    new OpenApiDocument({ api: this, name: 'data-out', target: props.openApi });
+    new OpenApiDocument({ api: this, name: 'direct', target: props.openApi });
   }
 
   /** GA4GH DRS 1.5. The POST forms carry passports in the body, which no authorizer can see: the function verifies them. */

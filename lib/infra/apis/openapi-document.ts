@@ -9,7 +9,7 @@ import type { ServiceApi } from './service-api.ts';
 interface OpenApiDocumentProps {
   readonly api: ServiceApi;
   /** Which document of `docs/openapi/`. */
-  readonly name: 'proxy' | 'data-out';
+  readonly name: 'delivery' | 'direct';
   /** Serves it. */
   readonly target: ServiceFunction;
 }

@@ -34,6 +34,6 @@ export function openApiFunction(make: Make, name: 'ProxyOpenApi' | 'DataOutOpenA
     description: 'Says how this API is used',
     memoryMegabytes: 256,
     timeout: Duration.seconds(10),
-    openApiDocument: isDelivery ? 'proxy' : 'data-out',
+    openApiDocument: isDelivery ? 'delivery' : 'direct',
   });
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { release } from '../../common/memory.ts';
 import { readAll, writeBody, written } from '../http.ts';
-import type { Functions } from '../lambda/functions.ts';
+import { type Functions, RequestTooLargeException } from '../lambda/functions.ts';
 import { authorize, methodArnOf } from './authorizer.ts';
 import { type ApiRequest, eventOf, parameterOf } from './event.ts';
 import { type GatewayError, gatewayError, renderGatewayResponse } from './gateway-response.ts';
@@ -126,7 +126,7 @@ type Integration = (
 const integrateBuffered: Integration = async ({ functions }, request, { method }, event, incoming, response) => {
   const result = await within(method.timeoutMs, functions.invoke(method.functionArn, event));
   if (!result) return gatewayError('INTEGRATION_TIMEOUT');
-  if (!result.ok && result.error.errorType === 'RequestTooLargeException') return gatewayError('REQUEST_TOO_LARGE');
+  if (!result.ok && result.error.errorType === RequestTooLargeException.name) return gatewayError('REQUEST_TOO_LARGE');
   const parsed = result.ok ? readProxyReply(result.payload) : undefined;
   if (!parsed) return gatewayError('DEFAULT_5XX');
   await reply(

@@ -36,7 +36,7 @@ export class NotApplicable extends Error {
 
 /** @throws NotApplicable when the deployment has no direct API */
 export function needsDirectApi({ apis }: Run): void {
-  if (!apis.includes('data-out')) throw new NotApplicable('the deployment has no direct access');
+  if (!apis.includes('direct')) throw new NotApplicable('the deployment has no direct access');
 }
 
 /** @param passed ids of the checks that passed before; gets the id of this one */

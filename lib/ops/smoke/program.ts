@@ -9,19 +9,19 @@ import { warnOfCommit } from '../../terminal/git-warning.ts';
 import { type Columns, createOutput, type Output } from '../../terminal/output.ts';
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { OpsError, opsFailure } from '../errors.ts';
+import { opsFailure } from '../errors.ts';
 import { findDeployment, type GlobalOptions, targetOf } from '../target.ts';
 import { type CheckResult, runCheck } from './check.ts';
 import { removal, removeRuns } from './clean-up.ts';
+import { expectThat } from './expect-that.ts';
 import { makeIssuer, readIssuer, visasBy } from './issuer.ts';
 import { type Expected, type RunIds, runIds, startRun } from './run.ts';
 import { suite } from './suite.ts';
 import { newUsers } from './users.ts';
 
-type Named = 'visa' | 'dataset' | 'issuer';
-type SmokeOptions = GlobalOptions & { readonly [Name in Named]?: string | undefined } & {
-  readonly cleanUp?: boolean | undefined;
-};
+type SmokeOptions = GlobalOptions & {
+  readonly [Name in 'visa' | 'dataset' | 'issuer']?: string | undefined;
+} & { readonly cleanUp?: boolean | undefined };
 
 /** What settings say. `stage` is the suffix of the stack names. The local engine has the defaults. */
 export type SmokeSettings = Readonly<Record<'local' | 'deployed', Expected & { readonly stage?: string | undefined }>>;
@@ -122,9 +122,7 @@ async function test(options: SmokeOptions, terminal: Terminal, output: Output, s
     output.table(columns, results);
   }
   const failed = results.filter(({ result }) => result === 'failed').map(({ id }) => id);
-  if (failed.length === 0) return;
-  const message = `${failed.length} of ${results.length} checks failed: ${failed.join(', ')}`;
-  throw new OpsError('verification_failed', message);
+  expectThat(failed.length === 0, `${failed.length} of ${results.length} checks failed: ${failed.join(', ')}`);
 }
 
 /** @throws UsageError */

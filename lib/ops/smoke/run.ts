@@ -55,7 +55,7 @@ export function runIds(now: Date, datasetId?: string): RunIds {
   return { datasetId: id, hiddenId: `${id}-hidden`, username: `smoke-${unique.toLowerCase()}` };
 }
 
-export type ApiName = 'proxy' | 'data-out';
+export type ApiName = 'delivery' | 'direct';
 
 /** What a run begins with. */
 interface RunParts {
@@ -84,7 +84,7 @@ interface Found {
   /** Set by the check `outbox`: the containers. */
   listed: readonly ListedFile[];
   /** Set by the check `ticket`. */
-  part: { readonly id: string; readonly part: string } | undefined;
+  part: string | undefined;
 }
 
 /** One run of the suite on one deployment. Dispose of it at the end: it ends connections. */
@@ -109,14 +109,14 @@ export function startRun(parts: RunParts) {
   const transport = new Transport({ userAgent: 'data-out-smoke' });
   const found: Found = { files: [], hidden: undefined, requestId: '', listed: [], part: undefined };
   const urlOf = (api: ApiName) => {
-    const url = api === 'proxy' ? proxyUrl : dataOutUrl;
+    const url = api === 'delivery' ? proxyUrl : dataOutUrl;
     if (url === undefined) throw new Error('the deployment has no direct API');
     return url.replace(/\/$/, '');
   };
   return {
     ...{ ...parts, ...found, transport, urlOf, recipient: generateKeyPair() },
     /** Those that the deployment has, whatever the settings say. */
-    apis: (dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out']) as readonly ApiName[],
+    apis: (dataOutUrl === undefined ? ['delivery'] : ['delivery', 'direct']) as readonly ApiName[],
     /** What no refusal may repeat. */
     secrets: [visa, admin.password, archiveUser.password],
     /** Headers of a researcher at the proxy. */
@@ -135,19 +135,16 @@ export function startRun(parts: RunParts) {
     /** What is behind a presigned address. */
     download: async (url: string | URL) => buffer((await transport.send({ url: new URL(url), signal })).body),
 
-    /** 6,000 bytes. */
+    // Files that the check `archive` made: see its list.
     get notes(): ArchivedFile {
       return fileAt(this.files, 1);
     },
-    /** More than 8 MiB. */
     get large(): ArchivedFile {
       return fileAt(this.files, 2);
     },
-    /** Its id needs every kind of encoding in a path. */
     get awkward(): ArchivedFile {
       return fileAt(this.files, 3);
     },
-    /** A small BAM, beside its index. */
     get reads(): ArchivedFile {
       return fileAt(this.files, 4);
     },

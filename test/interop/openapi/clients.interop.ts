@@ -40,8 +40,8 @@ afterAll(async () => {
 
 const documents = () =>
   [
-    ['proxy', `${env.PROXY}/openapi.json`],
-    ['data_out', `${env.DIRECT}/openapi.json`],
+    ['delivery', `${env.PROXY}/openapi.json`],
+    ['direct', `${env.DIRECT}/openapi.json`],
   ] as const;
 
 describe('openapi-python-client', () => {
@@ -72,8 +72,8 @@ describe('openapi-python-client', () => {
 /** Compiles only where the refusals and the reasons have the types that the documents give them. */
 const calls = `
 import createClient from 'openapi-fetch';
-import type { paths as DataOut } from './data_out.ts';
-import type { components, paths as Proxy } from './proxy.ts';
+import type { paths as DataOut } from './direct.ts';
+import type { components, paths as Delivery } from './delivery.ts';
 
 declare const process: { readonly env: Record<string, string> };
 const { PROXY, DIRECT, BASIC, VISA, FILE_ID } = process.env as Record<string, string>;
@@ -82,12 +82,12 @@ export const codeOf = ({ status, code }: Schemas['Unauthenticated']): [401, 'una
 export const reasonOf = ({ reason }: Schemas['ListedExport']): 'not_released' | null =>
   reason === 'not_released' ? reason : null;
 
-const proxyOf = (visa: string) =>
-  createClient<Proxy>({ baseUrl: PROXY!, headers: { authorization: 'Basic ' + BASIC, 'x-ga4gh-visa': visa } });
+const deliveryOf = (visa: string) =>
+  createClient<Delivery>({ baseUrl: PROXY!, headers: { authorization: 'Basic ' + BASIC, 'x-ga4gh-visa': visa } });
 const dataOut = createClient<DataOut>({ baseUrl: DIRECT!, headers: { authorization: 'Bearer ' + VISA } });
 const query = { inbox: 'false' };
-const listed = await proxyOf(VISA!).GET('/files', { params: { query } });
-const refused = await proxyOf('a.b.c').GET('/files', { params: { query } });
+const listed = await deliveryOf(VISA!).GET('/files', { params: { query } });
+const refused = await deliveryOf('a.b.c').GET('/files', { params: { query } });
 const lost = await dataOut.GET('/files/{fileId}/{name}', {
   params: { path: { fileId: FILE_ID!, name: 'other.txt' } },
 });

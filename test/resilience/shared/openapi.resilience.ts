@@ -11,8 +11,7 @@ import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { gatewayError, renderGatewayResponse } from '../../../lib/local/api-gateway/gateway-response.ts';
 import type { RestApi } from '../../../lib/local/api-gateway/model.ts';
 import type { AwsCall, Fault } from '../../../lib/local/endpoint/traffic.ts';
-import { rightCase } from '../../../lib/ops/smoke/conformance/operations.ts';
-import { ask } from '../../../lib/ops/smoke/conformance/row.ts';
+import { ask, rightCase } from '../../../lib/ops/smoke/conformance/operations.ts';
 import type { Run } from '../../../lib/ops/smoke/run.ts';
 import { problemReply } from '../../../lib/service/http/problem.ts';
 import { conformanceRun } from '../../helpers/conformance-run.ts';
@@ -30,7 +29,7 @@ import { show, stackTemplate } from '../../helpers/template.ts';
  * form that docs/openapi describes.
  */
 
-const apis = { proxy: OpenApi.read('proxy'), 'data-out': OpenApi.read('data-out') };
+const apis = { delivery: OpenApi.read('delivery'), direct: OpenApi.read('direct') };
 let service: Service;
 let run: Run;
 let visa: string;
@@ -62,8 +61,8 @@ const having = (status: number) =>
   );
 /** Those that ask the database for what they answer. */
 const ofCatalogue = (status: number) =>
-  having(status).filter((operation) => /^data-out | GET \/export\//.test(operation));
-const ofOutbox = () => having(500).filter((operation) => /^proxy \w+ \/(files|stream)/.test(operation));
+  having(status).filter((operation) => /^direct | GET \/export\//.test(operation));
+const ofOutbox = () => having(500).filter((operation) => /^delivery \w+ \/(files|stream)/.test(operation));
 
 /** Ask while calls fail that match. */
 async function asked<T>(fault: Fault, matches: (call: AwsCall) => boolean, request: () => Promise<T>): Promise<T> {
@@ -83,7 +82,7 @@ async function expectWhile(
     Promise.all(
       operations.map(async (operation) => {
         const { headers, bytes } = await ask({ ...rightCase(operation), answer: { status } }, run);
-        const [api, method = '', path = ''] = operation.split(' ') as ['proxy' | 'data-out', string, string];
+        const [api, method = '', path = ''] = operation.split(' ') as ['delivery' | 'direct', string, string];
         const entries = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
         await apis[api].check({ method, path, status, headers: entries, body: bytes });
       }),
@@ -91,7 +90,7 @@ async function expectWhile(
   );
 }
 
-const ofKeys = ['proxy GET /.well-known/jwks.json', 'proxy HEAD /.well-known/jwks.json'];
+const ofKeys = ['delivery GET /.well-known/jwks.json', 'delivery HEAD /.well-known/jwks.json'];
 
 test('the database, S3 or KMS refuses the function: 500', async () => {
   await Promise.all([
@@ -106,12 +105,12 @@ test('the database, S3 or KMS refuses the function: 500', async () => {
 test('the database resumes, or Secrets Manager, S3, SQS or KMS is down: 503', async () => {
   // The authorizers keep what they have read.
   await service.engine.functions.recycle();
-  await expectWhile(down, ({ caller }) => caller === 'authorize-admin', ['proxy GET /admin'], 503);
+  await expectWhile(down, ({ caller }) => caller === 'authorize-admin', ['delivery GET /admin'], 503);
   await Promise.all([
     expectWhile(resuming, fromCatalogue, ofCatalogue(503), 503),
     expectWhile(down, fromS3, ofOutbox(), 503),
     expectWhile(down, fromKms, ofKeys, 503),
-    expectWhile(down, toQueue, ['proxy POST /export/{archive_kind}'], 503),
+    expectWhile(down, toQueue, ['delivery POST /export/{archive_kind}'], 503),
   ]);
   // Without the database the authorizer of the outbox judges nobody.
   await service.engine.functions.recycle();
@@ -126,7 +125,7 @@ test('direct access gives a database up well before the gateway gives the functi
 });
 
 describe('an export', () => {
-  const post = 'proxy POST /export/{archive_kind}';
+  const post = 'delivery POST /export/{archive_kind}';
 
   test.each([
     ['throttling', { error: { status: 400, code: 'RequestThrottled' } }, 3],
@@ -156,7 +155,7 @@ describe('S3 that is down', () => {
   const directRead = ({ caller, action }: AwsCall) => caller === 'direct-file' && action === 'GetObject';
 
   test('before the first segment of a plaintext: it still is a status', () =>
-    expectWhile(slowDown, directRead, ['data-out GET /files/{fileId}'], 503));
+    expectWhile(slowDown, directRead, ['direct GET /files/{fileId}'], 503));
 
   test('while a container is put together: 503, nothing is left, and the next request is served', async () => {
     const { publicKey, privateKey } = generateKeyPair();
@@ -181,7 +180,7 @@ describe('what is too large for a reply: 413', () => {
   const checked = async (path: string, reply: RawReply) => {
     const headers = Object.entries(reply.headers).map(([name, value]) => [name, String(value)] as const);
     expect([path, reply.status]).toEqual([path, 413]);
-    await apis['data-out'].check({
+    await apis.direct.check({
       method: 'GET',
       path: `/${path.split('?')[0]}`,
       status: 413,
@@ -257,8 +256,8 @@ test.each([
 ] as const)('the gateway’s own %s is what every route says of %i', async (type, status) => {
   const { all } = await stackTemplate('DataOutService');
   for (const [api, construct] of [
-    ['proxy', 'ProxyApi'],
-    ['data-out', 'DataOutApi'],
+    ['delivery', 'ProxyApi'],
+    ['direct', 'DataOutApi'],
   ] as const) {
     const ofApi = all('AWS::ApiGateway::GatewayResponse').filter(
       ({ Properties }) => show(Properties.RestApiId) === construct,
@@ -296,7 +295,7 @@ test.each([
  */
 test('an unforeseen error gets the 500 that the document describes for export', async () => {
   const { status, headers, body } = problemReply(new Error('unforeseen'), 'r1', directChallenge);
-  await apis.proxy.check({ method: 'POST', path: '/export/fega', status, headers: Object.entries(headers), body });
+  await apis.delivery.check({ method: 'POST', path: '/export/fega', status, headers: Object.entries(headers), body });
 });
 
 test('the tests above met every 500 and 503 of every route', () => {

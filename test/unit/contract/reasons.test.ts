@@ -8,6 +8,6 @@ test.each(['', 'visa_', 'visa_other', 'other', 'constructor', 'visa_toString'])(
 });
 
 test('the document of the proxy lists every reason', () => {
-  const document = parse(readFileSync('docs/openapi/proxy.yaml', 'utf8'));
+  const document = parse(readFileSync('docs/openapi/delivery.yaml', 'utf8'));
   expect(document.components.schemas.Reason.enum).toEqual(reasonCodes);
 });

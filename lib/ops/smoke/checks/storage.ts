@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { outputs } from '../../../contract/outputs.ts';
-import { errorName } from '../../../service/stores/aws-failure.ts';
 import { s3Client } from '../../../service/stores/clients.ts';
 import { headObject } from '../../../service/stores/s3/head.ts';
 import { s3Outbox } from '../../../service/stores/s3/outbox.ts';
@@ -11,8 +10,6 @@ import type { Check } from '../check.ts';
 import { expectThat } from '../expect-that.ts';
 import type { Run } from '../run.ts';
 
-const remedy =
-  'Check the rights of your credentials on the outbox bucket and its key. Otherwise, report what S3 answered.';
 const fiveMebibytes = 5 * 1024 * 1024;
 
 function outboxOf({ deployment, ids }: Run) {
@@ -50,42 +47,11 @@ const presigned: Check = {
   },
 };
 
-const conditions: Check = {
-  id: 's3-conditions',
-  title: 'S3 keeps If-None-Match, If-Match and the size of an object on PutObject and CompleteMultipartUpload',
-  remedy,
-  async run(run) {
-    const { writer, probe } = outboxOf(run);
-    const key = probe('conditions');
-    const put = (etag?: string) => writer.put(key, Buffer.from('first'), {}, etag);
-    const started = async (name: string) => {
-      const upload = await writer.startUpload(probe(name), {});
-      const part = await upload.uploadPart(1, Buffer.from('second'));
-      return (size: number, etag?: string) => upload.complete([part], size, etag).catch(errorName);
-    };
-    const [complete, completeOther] = [await started('conditions'), await started('size')];
-    const rows = [
-      ['PutObject', 'written', () => put()],
-      ['PutObject with If-None-Match', 'conflict', () => put()],
-      ['PutObject with another If-Match', 'conflict', () => put('"other"')],
-      ['Complete with If-None-Match', 'conflict', () => complete(6)],
-      ['Complete with another If-Match', 'conflict', () => complete(6, '"other"')],
-      ['Complete with the right If-Match', 'written', async () => complete(6, (await writer.head(key))?.etag)],
-      ['Complete with another MpuObjectSize', 'InvalidRequest', () => completeOther(7)],
-    ] as const;
-    for (const [call, expected, send] of rows) {
-      const answer = await send();
-      expectThat(answer === expected, `${call}: ${answer}, expected ${expected}`);
-    }
-    return `${rows.length} writes, each decided as documented`;
-  },
-};
-
 const copies: Check = {
   id: 's3-copy-checksums',
   title: 'UploadPartCopy gives the CRC-64/NVME of each part',
   needs: ['archive'],
-  remedy,
+  remedy: 'Check the rights of your credentials on the outbox bucket and its key. Otherwise, report what S3 answered.',
   async run(run) {
     const { client, archiveBucket, writer, probe } = outboxOf(run);
     const { archiveFilePath = '', archiveLocation } = (await run.target.catalogue.findFile(run.large.fileId)) ?? {};
@@ -104,4 +70,4 @@ const copies: Check = {
   },
 };
 
-export const storageChecks = [presigned, conditions, copies];
+export const storageChecks = [presigned, copies];

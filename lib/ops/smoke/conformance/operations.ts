@@ -1,120 +1,173 @@
-import { type Check, needsDirectApi } from '../check.ts';
+import { forEachConcurrently } from '../../../common/concurrently.ts';
+import { counted } from '../../../terminal/output.ts';
+import { type Check, messageOf, NotApplicable, needsDirectApi } from '../check.ts';
 import { expectThat } from '../expect-that.ts';
 import type { Run } from '../run.ts';
-import type { WireRequest } from '../wire.ts';
-import { credentialRows, credentialsOf, hiddenRows, pageRows } from './callers.ts';
-import { compatibility } from './compatibility.ts';
+import type { WireReply } from '../wire.ts';
+import { type Answer, answerOf, expectAnswer } from './answer.ts';
+import { credentialRows, wholeCredentials } from './credentials.ts';
 import { deliveryApi } from './delivery-api.ts';
-import { directApi } from './direct-api.ts';
-import { apiOf, type Case, type Change, caseCheck, type Operation, type Operations, type Row } from './row.ts';
+import { compatibility, directApi } from './direct-api.ts';
+import { documented, documentedRows } from './documented.ts';
+import { type Operation, requestOf } from './request.ts';
+import type { Entry, Row, Table } from './row.ts';
 
-const table: Operations = { ...deliveryApi, ...directApi, ...compatibility };
-/** Every operation that the suite calls. */
-export const operations: readonly string[] = Object.keys(table);
+export const table: Table = { ...deliveryApi, ...directApi, ...compatibility };
 
-/** Each kind of wrong credentials is tried on these alone: API Gateway asks the same authorizer for the others. */
-const wholeCredentials = new Set(['proxy POST /export/{archive_kind}', 'data-out GET /metadata/datasets']);
-const needsOutbox = /^proxy (GET|HEAD) \/stream/;
-
-/** What stands for the braces of a path. */
-function pathOf(operation: string, run: Run, of: Readonly<Record<string, string>>): string {
-  const [, , template = ''] = operation.split(' ');
-  const { expected, requestId, listed, ids, notes, reads } = run;
-  const values: Readonly<Record<string, string | undefined>> = {
-    ...{ archive_kind: expected.archiveKind, requestId, file: listed[0]?.name, access_id: 'plaintext' },
-    ...{ datasetId: ids.datasetId, fileId: notes.fileId, object_id: notes.fileId, name: 'notes.txt' },
-    ...{ path: `${notes.path}.c4gh`, version: 'v2' },
-    ...(template.includes('{part}') ? run.part : { id: reads?.fileId }),
-  };
-  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => of[name] ?? encodeURIComponent(values[name] ?? '')).slice(1);
+/** A request of one operation, and what it should be answered. */
+export interface Case {
+  readonly operation: Operation;
+  readonly request: string;
+  readonly body?: string | undefined;
+  readonly answer: Answer;
 }
 
-function caseOf(operation: string, { caller, right = {} }: Operation, [name, making, answer]: Row): Case {
-  const [, verb = ''] = operation.split(' ');
-  const requestOf = (run: Run, first: Change, { method, path, of = {}, query, headers, body }: Change): WireRequest => {
-    const credentials = credentialsOf(caller, run);
-    const asked = path ?? pathOf(operation, run, of);
-    const parameters = query ?? first.query ?? '';
-    return {
-      method: method ?? verb,
-      path: parameters === '' ? asked : `${asked}?${parameters}`,
-      headers: { ...credentials.headers, ...first.headers, ...headers },
-      body: body ?? first.body ?? credentials.body,
-    };
-  };
-  return {
-    ...{ operation, name, answer: typeof answer === 'number' ? { status: answer } : answer },
-    async request(run) {
-      const first = typeof right === 'function' ? right(run) : right;
-      const asRight = () => run.send(apiOf(operation), requestOf(run, first, {}));
-      return requestOf(run, first, typeof making === 'function' ? await making(run, asRight) : making);
-    },
-  };
-}
-
-/** The right request of an operation. */
-export function rightCase(operation: string): Case {
-  const found = table[operation];
-  if (found === undefined) throw new RangeError(`${operation} is not in the table`);
-  return caseOf(operation, found, ['the right request', {}, found.answer ?? 200]);
-}
-
-const remedy = 'Look for the request in the access log of the API and in the log of its function: docs/runbook.md says where they are.';
+/** Requests that are under way at the same time. The limits of docs/api.md allow more. */
+const atOnce = 6;
+const remedy =
+  'Look for the request in the access log of the API and in the log of its function: docs/runbook.md says where they are.';
 const gatewayRemedy = 'Compare the API with the template (npx cdk diff), and deploy its stage again.';
 
-function needsOf(operation: string, { caller }: Operation): readonly string[] {
-  if (operation.includes('{part}')) return ['ticket'];
-  if (caller === 'reader' || caller === 'passport') return ['archive', 'visa'];
-  return caller === 'anyone' ? ['archive'] : ['exported', ...(needsOutbox.test(operation) ? ['outbox'] : [])];
+/** To HEAD, of what GET is answered. */
+function withoutBody(answer: Answer): Answer {
+  const { holds: _, fields: __, ...rest } = answer;
+  return answer.status === 307 ? { status: 200 } : rest;
 }
 
-function operationCheck([operation, entry]: readonly [string, Operation]): Check {
-  const { caller, answer = 200, setting, rows = [] } = entry;
-  const all: readonly Row[] = [
-    ...credentialRows(caller, wholeCredentials.has(operation)),
-    ...(operation.includes(' POST ') ? pageRows(apiOf(operation), answer) : []),
-    ...hiddenRows(operation, caller),
+function entryOf(id: string): Entry & { readonly rows: readonly Row[] } {
+  const own = { rows: [], ...table[id] };
+  const get = id.includes(' HEAD ') ? table[id.replace(' HEAD ', ' GET ')] : undefined;
+  if (!get) return own;
+  const rows = (get.rows ?? []).filter(([request]) => !request.includes('range:'));
+  const answer = get.answer === undefined ? {} : { answer: withoutBody(answerOf(get.answer)) };
+  return { ...get, ...answer, ...own, rows: rows.map(([request, wanted]) => [request, withoutBody(answerOf(wanted))]) };
+}
+
+/** Every operation of the documents, with its cases: the first is the right request. */
+const all = documented.map((described) => {
+  const { rows, right = '', body, answer } = entryOf(described.id);
+  const rightAnswer = answerOf(answer ?? described.status);
+  const operation = { ...described, right, body };
+  const more: readonly Row[] = [
+    ...(wholeCredentials[operation.id] ?? credentialRows[operation.caller]),
+    ...documentedRows(operation, rightAnswer),
     ...rows,
   ];
-  const right = rightCase(operation);
-  const about = { id: operation, title: operation, remedy, needs: needsOf(operation, entry) };
-  const check = caseCheck(about, [right, ...all.map((row) => caseOf(operation, entry, row))]);
+  const caseOf = ([request, wanted, own]: Row): Case => ({ operation, request, body: own, answer: answerOf(wanted) });
+  return { operation, caseOf, cases: [caseOf(['', rightAnswer]), ...more.map(caseOf)] as const };
+});
+
+export const operations: readonly string[] = documented.map(({ id }) => id);
+
+/** The right request of an operation. */
+export function rightCase(id: string): Case {
+  const found = all.find(({ operation }) => operation.id === id);
+  if (!found) throw new RangeError(`${id} is not documented`);
+  return found.cases[0];
+}
+
+/** Send the request of a case. @throws OpsError with what was expected and what came */
+export async function ask({ operation, request, body, answer }: Case, run: Run): Promise<WireReply> {
+  const asked = await requestOf(operation, run, request, body);
+  const reply = await run.send(operation.api, asked);
+  expectAnswer(operation, asked, reply, answer, run);
+  run.onReply?.(operation.id, asked, reply);
+  return reply;
+}
+
+/** A line of the suite for these cases. It fails with each that does not hold. */
+function caseCheck(check: Omit<Check, 'run'>, cases: readonly Case[]): Check {
+  const run = async (run: Run) => {
+    if (cases.every(({ operation }) => operation.api === 'direct')) needsDirectApi(run);
+    const asked = cases.filter(({ operation }) => run.apis.includes(operation.api));
+    const wrong: string[] = [];
+    const alike = new Map<string, string>();
+    let notShown = 0;
+    await forEachConcurrently(asked, atOnce, async (each) => {
+      try {
+        const { status, text } = await ask(each, run);
+        if (!each.answer.alike) return;
+        const reply = `${status} ${text.replace(/"requestId":"[^"]*"/, '')}`;
+        const first = alike.get(each.operation.id) ?? reply;
+        alike.set(each.operation.id, first);
+        expectThat(first === reply, `it differs from answers that should be alike: ${reply}`);
+      } catch (error) {
+        run.signal.throwIfAborted();
+        if (error instanceof NotApplicable) notShown += 1;
+        else wrong.push(`${each.operation.id}, ${each.request.slice(0, 100)}: ${messageOf(error)}`);
+      }
+    });
+    expectThat(wrong.length === 0, `${wrong.length} of ${asked.length} answers are wrong. ${wrong.join('; ')}`);
+    return `${counted(asked.length - notShown, 'answer')}${notShown === 0 ? '' : `, ${notShown} not shown here`}`;
+  };
+  return { ...check, run };
+}
+
+function needsOf({ caller, path }: Operation): readonly string[] {
+  if (path.includes('{part}')) return ['ticket'];
+  if (caller === 'reader' || caller === 'passport') return ['archive', 'visa'];
+  return caller === 'anyone' ? ['archive'] : ['exported', ...(path.startsWith('/stream') ? ['outbox'] : [])];
+}
+
+const operationChecks = all.map(({ operation, cases: [right, ...others] }): Check => {
+  const about = { id: operation.id, title: operation.id, remedy, needs: needsOf(operation) };
+  const check = caseCheck(about, [right, ...others]);
+  const setting =
+    operation.path === '/admin' ? 'adminPage' : (['sda', 'ega'] as const).find((tag) => operation.tags.includes(tag));
   if (setting === undefined) return check;
   const off = caseCheck(about, [{ ...right, answer: { status: 404 } }]);
   return { ...check, run: (run) => (run.expected[setting] ? check : off).run(run) };
-}
-
-/** Of API Gateway, for every operation. A longer path cannot be asked about where an authorizer is, and a longer body is not passed on. */
-const limits = Object.entries(table).flatMap(([operation, entry]) => {
-  const rows: readonly (Row | false)[] = [
-    ['a URL of more than 10,240 bytes', { query: `x=${'x'.repeat(10_240)}` }, 414],
-    ['headers of more than 10,240 bytes', { headers: { 'x-long': 'x'.repeat(10_240) } }, 431],
-    operation === 'proxy GET /stream/{file}' && ['a path of more than 1,600 bytes', { of: { file: 'x'.repeat(1600) } }, 414],
-    operation.includes(' POST ') && ['a body of more than 10 MB', { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) }, 413],
-  ];
-  return rows.flatMap((row) => (row ? [caseOf(operation, entry, row)] : []));
 });
 
+/** Of API Gateway. A longer path cannot be asked about where an authorizer is, and a longer body is not passed on. */
+const limits = all.flatMap(({ operation: { id, method }, caseOf }) => [
+  caseOf([`&x=${'x'.repeat(10_240)}`, 414]),
+  caseOf([`x-long: ${'x'.repeat(10_240)}`, 431]),
+  ...(id === 'delivery GET /stream/{file}' ? [caseOf([`{file}=${'x'.repeat(1600)}`, 414])] : []),
+  ...(method === 'POST' ? [caseOf(['# more than 10 MB', 413, ' '.repeat(10 * 1024 * 1024 + 1)])] : []),
+]);
+
 const verbs = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'];
-/** Whether an operation is asked for at a path. `service-info` is also an id to htsget. */
-const isAt = (operation: string, wanted: string) => new RegExp(`^${operation.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(wanted);
-const otherMethods = Object.entries(table).flatMap(([operation, entry]) => {
-  const [api = '', , path = ''] = operation.split(' ');
-  const isFirst = operations.find((each) => each.startsWith(api) && each.endsWith(` ${path}`)) === operation;
-  const lacking = verbs.filter((verb) => !operations.some((each) => isAt(each, `${api} ${verb} ${path}`)));
-  return isFirst ? lacking.map((method) => caseOf(operation, entry, [method, { method, body: '' }, 404])) : [];
+const otherMethods = all.flatMap(({ operation: { api, path }, caseOf }, at) => {
+  if (all.findIndex(({ operation }) => operation.api === api && operation.path === path) !== at) return [];
+  // `service-info` is also an id to htsget.
+  const isAt = (each: Operation) => new RegExp(`^${each.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
+  const known = documented.filter((each) => each.api === api && isAt(each)).map(({ method }) => method);
+  return verbs.filter((verb) => !known.includes(verb)).map((verb) => caseOf([verb, 404, '']));
 });
 
 const unknownPaths = {
-  proxy: [
-    ...['', 'nothing/here', 'metadata/datasets', 'export', 'export/', 'export/fega/x/files', 'stream', 'stream/', 'stream//x'],
-    ...['stream/x/y', 'stream/../stream/x', 'files/../stream/x', 'admin/x', 'openapi.json/x'],
+  delivery: [
+    ...[
+      '/',
+      '/nothing/here',
+      '/metadata/datasets',
+      '/export',
+      '/export/',
+      '/export/fega/x/files',
+      '/stream',
+      '/stream/',
+    ],
+    ...['/stream//x', '/stream/x/y', '/stream/../stream/x', '/files/../stream/x', '/admin/x', '/openapi.json/x'],
   ],
-  'data-out': ['', 'nothing/here', 'metadata', 'metadata/datasets/EGAD1', 'files', 'files/x/y/z', 'ga4gh/drs/v1/objects', 'htsget', 'export/fega'],
+  direct: [
+    ...[
+      '/',
+      '/nothing/here',
+      '/metadata',
+      '/metadata/datasets/EGAD1',
+      '/files',
+      '/files/x/y/z',
+      '/ga4gh/drs/v1/objects',
+    ],
+    ...['/htsget', '/export/fega'],
+  ],
 };
-const nowhere = Object.entries(unknownPaths).flatMap(([api, paths]) =>
-  paths.map((path) => caseOf(`${api} GET /`, { caller: api === 'proxy' ? 'researcher' : 'reader' }, [`/${path}`, { path }, 404])),
-);
+const nowhere = (['delivery', 'direct'] as const).flatMap((api) => {
+  const caller = api === 'delivery' ? 'researcher' : 'reader';
+  const operation: Operation = { id: `${api} GET /`, api, method: 'GET', path: '/', caller };
+  return unknownPaths[api].map((request): Case => ({ operation, request, answer: { status: 404 } }));
+});
 
 /** Parts have addresses that only tickets name. */
 const ticket: Check = {
@@ -124,21 +177,21 @@ const ticket: Check = {
   remedy,
   async run(run) {
     needsDirectApi(run);
-    const asked = await rightCase('data-out GET /htsget/reads/{id}').request(run);
-    const headers = { ...asked.headers, 'public-key': Buffer.from(run.recipient.publicKey).toString('base64') };
-    const { text } = await run.send('data-out', { ...asked, path: asked.path.split('?')[0] ?? '', headers });
-    const [, id = '', part = ''] = /htsget\/parts\/([^/"]+)\/([^/"?]+)/.exec(text) ?? [];
+    const { operation } = rightCase('direct GET /htsget/reads/{id}');
+    const { text } = await run.send('direct', await requestOf(operation, run, '? | public-key: {key}'));
+    const [, part = ''] = /htsget\/parts\/[^/"]+\/([^/"?]+)/.exec(text) ?? [];
     expectThat(part !== '', `it names none: ${text.slice(0, 100)}`);
-    run.part = { id: decodeURIComponent(id), part: decodeURIComponent(part) };
-    return run.part.part;
+    run.part = decodeURIComponent(part);
+    return run.part;
   },
 };
 
-const line = (id: string, title: string, needs: readonly string[], cases: readonly Case[]) => caseCheck({ id, title, needs, remedy: gatewayRemedy }, cases);
+const line = (id: string, title: string, needs: readonly string[], cases: readonly Case[]) =>
+  caseCheck({ id, title, needs, remedy: gatewayRemedy }, cases);
 
 export const conformanceChecks: readonly Check[] = [
   ticket,
-  ...Object.entries(table).map(operationCheck),
+  ...operationChecks,
   line('methods', 'a method that a path lacks is 404', ['archive', 'outbox'], otherMethods),
   line('unknown-routes', 'an unknown path is 404', ['archive'], nowhere),
   line('limits', 'URLs, headers and bodies that are too long are refused', ['archive', 'outbox'], limits),
