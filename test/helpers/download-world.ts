@@ -71,6 +71,7 @@ export class DownloadWorld {
       files: rest.files ?? (await all(proxy.list())),
       folder: this.folder,
       parallel: 3,
+      pieceBytes: 128 * 1024,
       force: false,
       onEvent: (event) => this.events.push(event),
       ...rest,

@@ -93,14 +93,6 @@ async function send(reply: ServerResponse, content: Content, start: number, end:
   reply.end();
 }
 
-/** Waits until the reply takes more, or nobody reads it. */
-async function drained(reply: ServerResponse): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  reply.once('drain', resolve).once('close', resolve);
-  await promise;
-  reply.off('drain', resolve).off('close', resolve);
-}
-
 /** Waits until the line has room for so many bytes more. */
 async function carried(bytes: number): Promise<void> {
   const now = performance.now();

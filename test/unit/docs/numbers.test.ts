@@ -5,14 +5,13 @@ import { settings } from '../../../bin/settings.ts';
 import { filesPerReceipt } from '../../../lib/contract/delivery.ts';
 import { denyListBytes } from '../../../lib/contract/deny-list.ts';
 import { limits } from '../../../lib/contract/limits.ts';
-import { encryptedBodySize, encryptHeader, headerLimits } from '../../../lib/crypt4gh/index.ts';
+import { encryptHeader, headerLimits } from '../../../lib/crypt4gh/index.ts';
 import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
 import { concurrencyOf } from '../../../lib/ops/preflight/checks.ts';
 import { mostBodyBytes } from '../../../lib/regions/htsget/request.ts';
 import { largestSmallBody } from '../../../lib/service/containers/plan.ts';
 import { inlinedBytes } from '../../../lib/service/direct/htsget/serve-ticket.ts';
 import { lateDays } from '../../../lib/service/export/quota.ts';
-import { expiryDate } from '../../../lib/service/outbox/list-files.ts';
 import { readPage } from '../../helpers/pages.ts';
 import { templatesOf } from '../../helpers/synthesized.ts';
 
@@ -38,7 +37,6 @@ const { stored, served } = templatesOf(settings);
 const concurrency = concurrencyOf([stored.toJSON(), served.toJSON()]);
 /** A queue hides a message for six times as long as its function may take. */
 const hiddenMinutes = (name: string) => 6 * minutes('workers.ts', name);
-const samplePlaintext = 73_400_320;
 const oneReader = encryptHeader({ dataKeys: [new Uint8Array(32)], recipients: [new Uint8Array(32).fill(9)] }).length;
 
 /** Numbers on pages that the code knows: the page, words of it with `#` for the numbers, and where these come from. */
@@ -121,17 +119,4 @@ const rows = numbers.map(([page, words, ...values]) => ({ page, words, values })
 test.each(rows)('$page: $words', ({ page, words, values }) => {
   const said = values.reduce((text: string, value) => text.replace('#', value.toLocaleString('en')), words);
   expect(readPage(page).replaceAll(/\s+/g, ' ')).toContain(said);
-});
-
-test('the sizes of the samples in docs/api.md belong to one file', () => {
-  const page = readPage('docs/api.md');
-  expect(page).toContain(`"decryptedFileSize": ${samplePlaintext},`);
-  expect(page).toContain(`"fileSize": ${encryptedBodySize(samplePlaintext)},`);
-  expect(page).toContain(`"size": ${oneReader + encryptedBodySize(samplePlaintext)},`);
-});
-
-test('the listing in docs/operators.md expires when S3 deletes', () => {
-  const [, staged = '', expires = ''] = /(\d{4}-\S+ \S+) {2}(\d{4}-\S+ \S+)/.exec(readPage('docs/operators.md')) ?? [];
-  const at = (text: string) => new Date(`${text.replace(' ', 'T')}Z`);
-  expect(at(expires)).toEqual(expiryDate(at(staged), outboxExpiryDays));
 });

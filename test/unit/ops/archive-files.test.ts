@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -136,91 +136,6 @@ describe('archive add of several files', () => {
     expect([other.exitCode, other.stderr]).toEqual([5, expect.stringContaining('under the id EGAF1, not EGAF9')]);
   });
 
-  test.each([
-    ['an id of another form', 'path,file_id\na,EGAF1x\n', 'files.csv, line 2, column file_id: EGAF1x is not a file id'],
-    [
-      'a dataset of another form',
-      'path,dataset\na,mine\n',
-      'files.csv, line 2, column dataset: mine is not a dataset id',
-    ],
-    ['a file that is missing', 'path\na\nb\n', 'files.csv, line 3, column path: there is no file b'],
-    ['a folder', 'path\n.\n', 'files.csv, line 2, column path: . is not a regular file'],
-  ])('%s in a manifest names line and column, and nothing is added', async (_what, text, message) => {
-    await put({ a: 'a', 'files.csv': text });
-    const { exitCode, stderr } = await add('--manifest', 'files.csv', '--dataset', 'EGAD1');
-    expect(stderr).toContain(message);
-    expect(exitCode).toBe(2);
-    expect(world.files.size).toBe(0);
-  });
-
-  test.each([
-    ['a file behind a link', 'study/linked.bam', 'study/linked.bam is a symbolic link'],
-    ['a file in a folder behind a link', './study/linked/key.pem', 'study/linked is a symbolic link'],
-    ['a link to a file of the same folder', 'study/again.bam', 'study/again.bam is a symbolic link'],
-  ])('%s in a manifest is refused, and nothing is added', async (_what, path, message) => {
-    await put({ 'outside/key.pem': 'secret', 'study/a.bam': 'a', 'files.csv': `path\nstudy/a.bam\n${path}\n` });
-    await symlink(join(folder, 'outside/key.pem'), join(folder, 'study/linked.bam'));
-    await symlink('../outside', join(folder, 'study/linked'));
-    await symlink('a.bam', join(folder, 'study/again.bam'));
-    const { exitCode, stderr } = await add('--manifest', 'files.csv', '--dataset', 'EGAD1');
-    expect(stderr).toContain(`files.csv, line 3, column path: ${message}`);
-    expect(exitCode).toBe(2);
-    expect(world.files.size).toBe(0);
-  });
-
-  test('all wrong lines of a manifest are named at once, and nothing is added', async () => {
-    const lines = ['path,file_id', 'a,EGAF1', 'b,EGAF2', 'a,EGAF3', '/etc/passwd,EGAF4', 'c,EGAF5x', 'd', 'e,EGAF6'];
-    await put({ a: 'a', c: 'c', 'files.csv': `${lines.join('\n')}\n` });
-    await symlink('a', join(folder, 'e'));
-    const { exitCode, stderr } = await add('--manifest', 'files.csv', '--dataset', 'EGAD1');
-    const named = [...stderr.matchAll(/^warning: (?:--manifest: )?files\.csv, line (\d)(?:, column (\w+))?: /gm)];
-    expect(named.map(([, line, column]) => [line, column])).toEqual([
-      ['3', 'path'],
-      ['4', 'path'],
-      ['5', 'path'],
-      ['6', 'file_id'],
-      ['7', undefined],
-      ['8', 'path'],
-    ]);
-    expect(stderr).toContain('--manifest: 6 lines of files.csv are wrong, see above; nothing was added\n');
-    expect(stderr).toContain('Correct the id.');
-    expect(stderr).toContain('Replace the link by the file itself');
-    expect(exitCode).toBe(2);
-    expect(world.files.size).toBe(0);
-  });
-
-  test('the folder of a manifest may itself be a link', async () => {
-    await put({ 'disk/a.bam': 'a', 'files.csv': 'path\na.bam\n' });
-    await symlink('disk', join(folder, 'study'));
-    expect((await add('study', '--manifest', 'files.csv', '--dataset', 'EGAD1')).exitCode).toBe(0);
-  });
-
-  test.each([
-    ['--file-id', ['--file-id', 'EGAF1']],
-    ['--path', ['--path', 'a']],
-    ['--size', ['--size', '1']],
-    ['--parallel', ['--parallel', '0']],
-    ['--parallel', ['--parallel', '17']],
-  ])('%s of %j is wrong usage', async (message, argv) => {
-    await put({ 'study/a': 'a' });
-    const { exitCode, stderr } = await addStudy([...argv, '--dataset', 'EGAD1']);
-    expect(stderr).toContain(message);
-    expect(exitCode).toBe(2);
-  });
-
-  test('the same content twice, and an empty file, are said', async () => {
-    await put({ 'study/a': 'same', 'study/b': 'same', 'study/c': '', 'study/d': '' });
-    const { stderr, exitCode } = await addStudy(['--dataset', 'EGAD1', '--quiet']);
-    expect(stderr.match(/warning: EGAF9\d{10} has the same content as EGAF9\d{10}/g)).toHaveLength(1);
-    expect(stderr.match(/warning: [cd] is empty/g)).toHaveLength(2);
-    expect(exitCode).toBe(0);
-    const first = [...world.files.values()].find((file) => 'ab'.includes(file.submissionFilePath))?.fileId;
-    await put({ e: 'same' });
-    const later = await add('e', '--dataset', 'EGAD2', '--json');
-    expect(jsonOf(later)[0]).toMatchObject({ status: 'added', sameContentAs: first });
-    expect(later.stderr).toContain(`has the same content as ${first}`);
-  });
-
   test('an error that every file would meet ends the run; what was added stays', async () => {
     await put({ 'study/a': 'a', 'study/b': 'b', 'study/c': 'c' });
     world.failures.set('upload', { error: unavailable('the archive bucket is down') });
@@ -231,18 +146,6 @@ describe('archive add of several files', () => {
     world.failures.clear();
     expect((await addStudy(['--dataset', 'EGAD1'])).exitCode).toBe(0);
     expect(world.files.size).toBe(3);
-  });
-
-  test('where ids have another form, each file needs one', async () => {
-    await put({ 'study/a': 'a', 'files.csv': 'path,file_id\na,urn:file:1\n' });
-    const target = { ...world.target, identifiers: { dataset: /^set-\d+$/u, file: /^urn:file:\d+$/u } };
-    const argv = ['archive', 'add', 'study', '--dataset', 'set-1', '--manifest'];
-    await put({ 'bare.csv': 'path\na\n' });
-    const { exitCode, stderr } = await runTool([...argv, 'bare.csv'], target, { folder });
-    expect(stderr).toContain('expected an id for each file');
-    expect(exitCode).toBe(2);
-    expect((await runTool([...argv, 'files.csv'], target, { folder })).exitCode).toBe(0);
-    expect([...world.files.keys()]).toEqual(['urn:file:1']);
   });
 });
 
@@ -370,13 +273,5 @@ describe('archive remove', () => {
     const other = await remove('EGAF2', '--yes');
     expect([other.exitCode, other.stderr]).toEqual([9, expect.stringContaining('is in https://s3.example/other')]);
     expect(world.bodies.size).toBe(2);
-  });
-
-  test.each([[[]], [['EGAF1', '--dataset', 'EGAD1']]])('%j is wrong usage', async (argv) => {
-    expect((await remove(...argv)).exitCode).toBe(2);
-  });
-
-  test.each([[['EGAF404']], [['--dataset', 'EGAD404']]])('%j is not found', async (argv) => {
-    expect((await remove(...argv, '--yes')).exitCode).toBe(4);
   });
 });

@@ -169,13 +169,4 @@ describe('save and check', () => {
     expect(await readFile(join(folder, 'there'), 'utf8')).toBe('kept');
     expect((await run(['save', 'empty'], { input: inputOf('\n') })).exitCode).toBe(2);
   });
-
-  test('says how many files no copy opens, and names ten of them', async () => {
-    for (let index = 10; index < 22; index += 1) archive(`EGAF${index}`, generateKeyPair());
-    archive('EGAF1', world.archiveKey);
-    await run(['save', 'one.sec', '--passphrase-file', 'passphrase']);
-    const { exitCode, stderr } = await run(['check', 'one.sec', '--passphrase-file', 'passphrase']);
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/no copy opens 12 files: EGAF10, .*EGAF19, …/);
-  });
 });

@@ -41,12 +41,6 @@ describe('exports retry', () => {
     expect(await exports.requestRow(request)).toMatchObject({ revision: 2 });
   });
 
-  test('--file stages that file alone; --json tells how many', async () => {
-    const { stdout } = await run(request, '--file', 'EGAF3', '--json');
-    expect(JSON.parse(stdout)).toEqual({ requestId: request, reopened: 1, sent: 1 });
-    expect(await exports.statesOf(request)).toEqual([...givenUp.slice(0, 2), 'EGAF3: sent']);
-  });
-
   test('sends what a failure left, when it is run again', async () => {
     const { send } = world.target.retrying.smallFileExports;
     world.target.retrying.smallFileExports.send = () => Promise.reject(new Error('no'));

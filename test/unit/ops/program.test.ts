@@ -1,5 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -10,7 +9,6 @@ import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
 
-const root = join(import.meta.dirname, '../../..');
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-ops-'));
@@ -30,21 +28,6 @@ const run = (argv: string[], choices = {}) => runTool(argv, world.target, { fold
 const digest = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
 
 describe('archive add', () => {
-  test('says in one line what it has now, and on which deployment', async () => {
-    const { exitCode, stdout, stderr } = await run([
-      'archive',
-      'add',
-      'sample.bam',
-      '--dataset',
-      'EGAD1',
-      '--file-id',
-      'EGAF1',
-    ]);
-    expect(stdout).toBe(`EGAF1 added to EGAD1: sample.bam, 3 B, SHA-256 ${digest}, 0 ms\n`);
-    expect(stderr).toBe('target: a deployment in memory\n');
-    expect(exitCode).toBe(0);
-  });
-
   test('--json is one object on one line', async () => {
     const { stdout } = await run([
       '--json',
@@ -67,15 +50,6 @@ describe('archive add', () => {
       archivedSize: 31,
       archivedSha256: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
-  });
-
-  test('standard input, with the name that it lacks', async () => {
-    const argv = ['archive', 'add', '-', '--dataset', 'EGAD1', '--json'];
-    const { stdout } = await run([...argv, '--path', 'piped.vcf'], { input: inputOf('a', 'bc') });
-    expect(JSON.parse(stdout)).toMatchObject({ path: 'piped.vcf', sha256: digest });
-    const nameless = await run(argv, { input: inputOf('abc') });
-    expect(nameless.exitCode).toBe(2);
-    expect(nameless.stderr).toContain('--path');
   });
 
   test('standard input that is shorter than was said is refused', async () => {
@@ -115,13 +89,6 @@ describe('archive add', () => {
     expect(world.bodies.size).toBe(0);
   });
 
-  test('an archive without a key says how to make one', async () => {
-    world.secrets.archiveKeys = { keys: [] };
-    const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
-    expect(stderr).toContain('archive-key add --generate');
-    expect(exitCode).toBe(4);
-  });
-
   test('an interrupt ends with 130 and leaves nothing', async () => {
     const signal = AbortSignal.abort(new InterruptedError());
     const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1'], { signal });
@@ -144,22 +111,6 @@ describe('dataset', () => {
     expect(stdout).toBe(`EGAD1 is ${event} (1 file, 3 B)\n`);
     expect(exitCode).toBe(0);
     expect(world.events.get('EGAD1')).toBe(event);
-  });
-
-  test('release of an empty one warns, also with --quiet', async () => {
-    world.events.set('EGAD0', 'registered');
-    const { exitCode, stderr } = await run(['dataset', 'release', 'EGAD0', '--quiet']);
-    expect([exitCode, stderr]).toEqual([
-      0,
-      expect.stringMatching(/^warning: the dataset has no files.*archive add\n$/),
-    ]);
-  });
-
-  test.each(['release', 'deprecate', 'show'])('%s of an unknown one is "not found"', async (verb) => {
-    const { exitCode, stderr } = await run(['dataset', verb, 'EGAD404']);
-    expect(stderr).toContain('no dataset EGAD404: data-out-ops dataset list shows');
-    expect(exitCode).toBe(4);
-    expect(world.events.has('EGAD404')).toBe(false);
   });
 
   test('list and show', async () => {
@@ -208,39 +159,6 @@ describe('what went wrong is told by the exit code', () => {
     const json = (await run(['dataset', 'show', 'EGAD1', '--json'])).stderr.trim().split('\n').at(-1);
     expect(JSON.parse(json!)).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) } });
   });
-
-  test('a region without an address, and an engine whose disk is full, are told from an outage', async () => {
-    const unknown = Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' });
-    const away = unavailable('CloudFormation in mars-1 is temporarily unavailable', {
-      cause: unknown,
-    });
-    world.failures.set('findDataset', { error: away });
-    const nowhere = await run(['dataset', 'show', 'EGAD1']);
-    expect(nowhere).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('Check the region') });
-    const full = Object.assign(new Error('Error: ENOSPC'), { name: 'LocalDiskFull' });
-    const failed = unavailable('the archive bucket is temporarily unavailable', { cause: full });
-    world.failures.set('upload', { error: failed });
-    const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
-    expect(stderr).toContain('data-out-ops: the disk of the local engine is full\nMake room');
-    expect(exitCode).toBe(6);
-  });
-
-  test('--version prints the version of the package', async () => {
-    const { stdout } = spawnSync(process.execPath, ['bin/data-out-ops.ts', '--version'], {
-      cwd: root,
-      encoding: 'utf8',
-    });
-    expect(stdout).toBe(`${JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version}\n`);
-  });
-
-  test.each([[[]], [['archive']], [['no-such-command']], [['archive', 'no-such-command']], [['dataset', 'release']]])(
-    '%j is wrong usage',
-    async (argv) => {
-      const { exitCode, stdout } = await run(argv);
-      expect(exitCode).toBe(2);
-      expect(stdout).toBe('');
-    },
-  );
 
   test('control characters from elsewhere do not reach the terminal', async () => {
     const { stderr } = await run(['archive', 'add', '\u001b[2Jx', '--dataset', 'EGAD1']);

@@ -49,27 +49,6 @@ describe('the local engine', () => {
     await close(server);
   });
 
-  test('that is gone, with its file left behind, is said to be gone', async () => {
-    const { server, url } = await listen(() => {});
-    await close(server);
-    await connectionFile('.local/connection.json', url);
-    await expect(connect({})).rejects.toMatchObject({
-      code: 'temporarily_unavailable',
-      message: `the engine at ${url} does not answer; start it with npm start`,
-    });
-  });
-
-  test('a directory is not a connection file', async () => {
-    const named = connect({ connection: '.' });
-    await expect(named).rejects.toMatchObject({
-      code: 'usage',
-      message: expect.stringMatching(/^--connection: .* is a directory/),
-    });
-    await expect(connect({}, { DATA_OUT_CONNECTION: folder })).rejects.toMatchObject({
-      message: expect.stringContaining('DATA_OUT_CONNECTION: '),
-    });
-  });
-
   test('a named file that is missing is not replaced by another', async () => {
     await connectionFile('.local/connection.json', 'http://127.0.0.1:1/folder');
     await expect(connect({ connection: 'gone.json' })).rejects.toMatchObject({ code: 'not_found' });
@@ -81,11 +60,6 @@ describe('the local engine', () => {
       code: 'not_found',
       message: expect.stringMatching(/npm start.*DATA_OUT_CONNECTION.*--aws/),
     });
-  });
-
-  test.each(['{}', 'not JSON', '{"proxyUrl":"http://127.0.0.1"}'])('%j is not a connection file', async (text) => {
-    await writeFile(join(folder, 'odd.json'), text);
-    await expect(connect({ connection: 'odd.json' })).rejects.toMatchObject({ code: 'unusable_input' });
   });
 });
 
@@ -156,23 +130,6 @@ describe('deployed stacks', () => {
       true,
       false,
     ]);
-  });
-
-  test('without a region, the options that name one are named', async () => {
-    for (const name of ['AWS_REGION', 'AWS_PROFILE']) vi.stubEnv(name, undefined);
-    vi.stubEnv('AWS_CONFIG_FILE', join(folder, 'no-config'));
-    vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', join(folder, 'no-credentials'));
-    const refused = connect({ aws: true });
-    await expect(refused).rejects.toMatchObject({ code: 'usage' });
-    await expect(refused).rejects.toThrow('say --region or AWS_REGION');
-  });
-
-  test('that are not there are named', async () => {
-    await expect(connect({ aws: true, region: 'eu-north-1', stage: 'prod' })).rejects.toMatchObject({
-      code: 'not_found',
-      message:
-        'there is no stack DataOutStorage-prod in eu-north-1: look at --stage, --region and AWS_PROFILE, or deploy it',
-    });
   });
 
   test('of a release without a login for the audit trail are worked on as their owner', async () => {

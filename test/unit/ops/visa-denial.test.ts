@@ -97,19 +97,6 @@ describe('visa deny', () => {
     expect((await run('deny', '--issuer', iss, '--jti', 'y'.repeat(300))).exitCode).toBe(0);
   });
 
-  test.each([
-    ['no issuer', ['--jti', 'v1'], '--issuer'],
-    ['nothing to deny', ['--issuer', iss], '--issuer: expected also --jti or --subject'],
-    ['an empty id', ['--issuer', iss, '--jti', ''], '--issuer: expected also --jti or --subject'],
-    ['both', ['--issuer', iss, '--jti', 'v1', '--subject', 'ana'], '--jti: expected this or --subject, not both'],
-    ['a file and an id', ['visa.jwt', '--jti', 'v1'], '--jti'],
-  ])('%s: wrong usage', async (_, argv, named) => {
-    const { exitCode, stderr } = await run('deny', ...argv);
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain(named);
-    expect(world.calls).toEqual([]);
-  });
-
   test('a list of another form is not written over', async () => {
     world.secrets.visaDenyList = { denied: [{ iss, subject: 'ana' }] };
     const { exitCode, stderr } = await run('deny', '--issuer', iss, '--jti', 'v1');

@@ -3,38 +3,12 @@ import {
   type Columns,
   createOutput,
   createStyle,
-  formatBytes,
-  formatDuration,
   formatTable,
   jsonLine,
   printable,
 } from '../../../lib/terminal/output.ts';
 import { terminalOf } from '../../helpers/cli-run.ts';
 import { makeTerminal } from '../../helpers/ops-world.ts';
-
-test.each([
-  [0, '0 B'],
-  [1023, '1023 B'],
-  [1024, '1.0 KiB'],
-  [73_400_320, '70.0 MiB'],
-  [1_099_511_627_776, '1.0 TiB'],
-])('%i bytes are %s', (bytes, text) => {
-  expect(formatBytes(bytes)).toBe(text);
-});
-
-test.each([
-  [0, '0 ms'],
-  [999, '999 ms'],
-  [1500, '1.5 s'],
-  [60_000, '1 min 00 s'],
-  [245_000, '4 min 05 s'],
-  [7_800_000, '2 h 10 min'],
-  [172_799_000, '47 h 59 min'],
-  [172_800_000, '2 days'],
-  [5_184_000_000, '60 days'],
-])('%i milliseconds are %s', (milliseconds, text) => {
-  expect(formatDuration(milliseconds)).toBe(text);
-});
 
 test.each([
   ['sample.bam', 'sample.bam'],
@@ -119,10 +93,6 @@ describe('colours', () => {
   test('are for terminals', () => {
     expect(bold({}, true)).toBe('\u001b[1mtext\u001b[22m');
     expect(bold({}, false)).toBe('text');
-  });
-
-  test.each([{ NO_COLOR: '1' }, { NO_COLOR: 'false' }, { TERM: 'dumb' }])('are off with %j', (env) => {
-    expect(bold(env as Record<string, string>, true)).toBe('text');
   });
 });
 

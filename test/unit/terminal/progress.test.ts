@@ -46,97 +46,6 @@ describe('progress', () => {
     for (const line of lines) expect(cells(line), line).toBeLessThan(width);
   });
 
-  /** Three files on a terminal: one of an earlier run, one with wide characters, one of unknown size. */
-  function threeFiles(columns: number): string[] {
-    const { progress, said, steps } = progressOn(terminalOf(columns));
-    progress.expect(400 * MiB, 5);
-    const sample = progress.task('EGAF00000000001-sample-of-a-tumour.bam.c4gh', 200 * MiB, 100 * MiB);
-    const wide = progress.task('EGAF00000000002-标本-🧬-q\u0303tq\u0303.bam.c4gh', 100 * MiB);
-    const piped = progress.task('standard input', undefined);
-    steps(40, 100, () => {
-      sample.add(MiB / 2);
-      wide.add(MiB / 100);
-      piped.add(1024);
-    });
-    return lastFrame(said.stderr);
-  }
-
-  describe('a counter', () => {
-    /** 312 of 1001 in ten seconds. */
-    function counted(choices: Parameters<typeof makeTerminal>[0], withFile = false) {
-      const { progress, said, clock, steps } = progressOn(choices);
-      const counter = progress.counter('reading receipts', 1001);
-      const file = withFile ? progress.task('a.bam.c4gh', 100 * MiB) : undefined;
-      steps(104, 100, () => {
-        counter.add(3);
-        file?.add(MiB / 10);
-      });
-      return { said, counter, file, clock };
-    }
-
-    test('says how many are done, with their rate, below the files', () => {
-      expect(lastFrame(counted(terminalOf(80)).said.stderr)).toEqual(['reading receipts 312/1001 (30/s)']);
-      expect(lastFrame(counted(terminalOf(80), true).said.stderr)).toEqual([
-        expect.stringMatching(/^a\.bam\.c4gh .* 10 % /),
-        'reading receipts 312/1001 (30/s)',
-      ]);
-    });
-  });
-
-  test('between two small files the count stays on the screen', () => {
-    const { progress, said, clock, steps } = progressOn(terminalOf(80));
-    progress.expect(500 * MiB, 500);
-    steps(123, 100, (file) => {
-      const task = progress.task(`sample-${file}.bam`, MiB);
-      task.add(MiB);
-      clock.ms += 100;
-      task.end();
-    });
-    expect(lastFrame(said.stderr).at(-1)).toMatch(/^123 of 500 files, 123\.0 MiB of 500\.0 MiB \(24 %\)/);
-  });
-
-  test.each([
-    [
-      120,
-      [
-        'EGAF00000000001-sample-of-a-tumour.bam.c4gh  [=========      ]   60 %     5.0 MiB/s    16 s left',
-        'EGAF00000000002-标本-🧬-q\u0303tq\u0303.bam.c4gh         [               ]    0 %    99.8 KiB/s  17 min left',
-        'standard input                               39.0 KiB     9.8 KiB/s',
-        '0 of 5 files, 120.4 MiB of 400.0 MiB (30 %), 5.1 MiB/s, 55 s left',
-      ],
-    ],
-    [
-      80,
-      [
-        'EGAF00000000001…tumour.bam.c4gh  [======    ]   60 %     5.0 MiB/s    16 s left',
-        'EGAF00000000002…🧬-q\u0303tq\u0303.bam.c4gh  [          ]    0 %    99.8 KiB/s  17 min left',
-        'standard input                               39.0 KiB     9.8 KiB/s',
-        '0 of 5 files, 120.4 MiB of 400.0 MiB (30 %), 5.1 MiB/s, 55 s left',
-      ],
-    ],
-    [
-      40,
-      [
-        '…1-sam…umour…  60 %    5.0 MiB/s   16 s',
-        '…2-标本…-q\u0303tq\u0303…   0 %   99.8 KiB/s 17 min',
-        'stand…nput 39.0 KiB    9.8 KiB/s',
-        '30 %, 5.1 MiB/s, 55 s left',
-      ],
-    ],
-  ])('%i columns', (columns, lines) => expect(threeFiles(columns)).toEqual(lines));
-
-  test.each([1, 2, 3])('20 columns and %i rows', (rows) => {
-    const { progress, said, steps } = progressOn({ ...terminalOf(20), size: () => ({ columns: 20, rows }) });
-    const tasks = ['👩\u200d🔬-sample.bam.c4gh', 'other.bam.c4gh'].map((name) => progress.task(name, 10 * MiB));
-    steps(30, 100, () => {
-      for (const task of tasks) task.add(MiB / 10);
-    });
-    expect(lastFrame(said.stderr)).toEqual(
-      [[], ['29 %, 7 s left'], ['👩\u200d🔬-samp….c4gh  30 %', '29 %, 7 s left']][rows - 1],
-    );
-    progress.end();
-  });
-
   test('without a terminal a plain line every ten seconds sums up all files', () => {
     const { progress, said, clock } = progressOn({});
     progress.expect(4 * MiB, 4);
@@ -149,21 +58,6 @@ describe('progress', () => {
     second!.set(MiB);
     expect(said.stderr).toBe('1 of 4 files, 1.0 MiB of 4.0 MiB (25 %), 102.4 KiB/s, 30 s left\n');
     expect(said.stderr).not.toContain('\u001b');
-  });
-
-  test('the speed is that of the last 15 seconds, and time left follows it', () => {
-    const { progress, said, steps } = progressOn({});
-    const task = progress.task('one', 100 * MiB);
-    steps(60, 1000, (second) => task.add(second <= 30 ? 2 * MiB : MiB / 4));
-    expect(said.stderr.split('\n')).toEqual([
-      'one: 20.0 MiB of 100.0 MiB (20 %), 2.0 MiB/s, 40 s left',
-      'one: 40.0 MiB of 100.0 MiB (40 %), 2.0 MiB/s, 30 s left',
-      'one: 60.0 MiB of 100.0 MiB (60 %), 2.0 MiB/s, 20 s left',
-      'one: 62.5 MiB of 100.0 MiB (62 %), 853.3 KiB/s, 45 s left',
-      'one: 65.0 MiB of 100.0 MiB (65 %), 256.0 KiB/s, 2 min left',
-      'one: 67.5 MiB of 100.0 MiB (67 %), 256.0 KiB/s, 2 min left',
-      '',
-    ]);
   });
 
   test('while no byte comes, the speed falls to nothing', () => {

@@ -7,7 +7,7 @@ import { headerSha256, loadCrc } from './disk/container-digest.ts';
 import { checkSpace, ifThere, LocalDiskError, makeFoldersIn, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
-import { PartFile, pieceBytes } from './part-file.ts';
+import { PartFile } from './part-file.ts';
 import { ChangedError, restarting, StagedFile } from './staged-file.ts';
 import type { Workers } from './workers.ts';
 
@@ -47,7 +47,7 @@ export interface DownloadFileOptions {
   readonly folders: readonly string[];
   readonly paths: LocalPaths;
   readonly expected: Expected | undefined;
-  /** Of the worker that begins the file. */
+  /** Of the worker that begins the file, as large as a piece. */
   readonly memory: Buffer;
   readonly workers: Workers;
   /** Place of the file in the listing. */
@@ -124,7 +124,7 @@ function secondsOf(time: Date | undefined): number | undefined {
 
 async function fetched(options: DownloadFileOptions, size: number): Promise<Verified | undefined> {
   const { paths, file } = options;
-  const part = await PartFile.open(paths, { name: file.name, size });
+  const part = await PartFile.open(paths, { name: file.name, size, pieceBytes: options.memory.length });
   try {
     return await new Attempt(options, part, size).run();
   } catch (error) {
@@ -156,7 +156,7 @@ class Attempt {
     this.#part = part;
     this.#remote = new StagedFile(options.proxy, { name: options.file.name, size });
     this.#remote.etag = part.etag;
-    this.#crcs = new Array<bigint>(Math.max(1, Math.ceil(size / pieceBytes))).fill(emptyCrc);
+    this.#crcs = new Array<bigint>(Math.max(1, Math.ceil(size / options.memory.length))).fill(emptyCrc);
     this.#open = [...this.#crcs.keys()];
     const { signal } = options;
     this.#signal = signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal;
@@ -205,8 +205,9 @@ class Attempt {
   }
 
   #rangeOf(piece: number) {
-    const start = piece * pieceBytes;
-    const end = Math.min(start + pieceBytes, this.#remote.size);
+    const { length: most } = this.#options.memory;
+    const start = piece * most;
+    const end = Math.min(start + most, this.#remote.size);
     return { start, end, length: end - start };
   }
 

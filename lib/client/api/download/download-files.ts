@@ -13,8 +13,10 @@ export interface DownloadFilesOptions {
   readonly files: Iterable<ListedFile>;
   /** Made if it does not exist. */
   readonly folder: string;
-  /** Requests at once; each takes memory for a piece of 8 MiB. */
+  /** Requests at once; each takes memory for a piece. */
   readonly parallel: number;
+  /** Bytes of one piece; default: 8 MiB. */
+  readonly pieceBytes?: number | undefined;
   /** Whether existing files that do not match their receipts are replaced. */
   readonly force: boolean;
   /** What a file must be; default: no file is compared. */
@@ -41,10 +43,10 @@ const mostUnavailable = 3;
  * @returns the outcome of each file; only programming errors are thrown
  */
 export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
-  const { proxy, folder, parallel, force, expected, place, onEvent = () => undefined, signal } = options;
+  const { proxy, folder, parallel, force, expected, place, onEvent = () => undefined, signal, pieceBytes } = options;
   const files = [...options.files];
   const results = new Map<ListedFile, FileResult>();
-  const workers = new Workers(parallel);
+  const workers = new Workers(parallel, pieceBytes);
   const taken = new Set<string>();
   let unavailable = 0;
   let stopped = await failureOf(() => makeFolder(folder));

@@ -22,6 +22,8 @@ interface Wanted {
   readonly name: string;
   /** Bytes of the whole file. */
   readonly size: number;
+  /** Default: 8 MiB. */
+  readonly pieceBytes?: number;
 }
 
 /**
@@ -100,8 +102,9 @@ export class PartFile {
 
   async #openJournal(etag: string): Promise<FileHandle> {
     if (this.etag !== undefined) return await open(this.#paths.journal, appending);
+    const { name, size } = this.#wanted;
     const journal = await open(this.#paths.journal, making, 0o600);
-    await journal.write(JSON.stringify({ ...this.#wanted, etag }));
+    await journal.write(JSON.stringify({ name, size, etag }));
     return journal;
   }
 
@@ -155,7 +158,10 @@ const first = z.object({ name: z.string(), size: wholeNumber, etag: z.string() }
 const line = z.tuple([wholeNumber, z.string().check(z.regex(/^[\w+/]{11}=$/))]);
 
 /** What the journal of an earlier run says of the same file; `undefined` if it is of no use. Lines that were cut say nothing. */
-async function leftOver(path: string, { name, size }: Wanted): Promise<Left | undefined> {
+async function leftOver(
+  path: string,
+  { name, size, pieceBytes: most = pieceBytes }: Wanted,
+): Promise<Left | undefined> {
   const written = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
   const [head = '', ...lines] = written?.split('\n') ?? [];
   const file = first.safeParse(parseJson(head)).data;
@@ -163,7 +169,7 @@ async function leftOver(path: string, { name, size }: Wanted): Promise<Left | un
   const noted = new Map<number, bigint>();
   for (const each of lines) {
     const [piece = size, crc = ''] = line.safeParse(parseJson(each)).data ?? [];
-    if (piece * pieceBytes < size) noted.set(piece, parseCrc(crc));
+    if (piece * most < size) noted.set(piece, parseCrc(crc));
   }
   return { etag: file.etag, noted };
 }

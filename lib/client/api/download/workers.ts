@@ -5,9 +5,9 @@ export class Workers {
   readonly #free: Buffer[];
   readonly #waiting: { readonly order: number; readonly begin: (memory: Buffer) => void }[] = [];
 
-  constructor(count: number) {
+  constructor(count: number, bytes = pieceBytes) {
     // The system gives memory for the bytes that are used.
-    this.#free = Array.from({ length: count }, () => Buffer.allocUnsafeSlow(pieceBytes));
+    this.#free = Array.from({ length: count }, () => Buffer.allocUnsafeSlow(bytes));
   }
 
   /** A worker that is free. @param order of the file in the listing: the first file that waits gets the next worker */

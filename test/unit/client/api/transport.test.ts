@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createNetServer, connect as open, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect as open, type Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { networkError } from '../../../../lib/client/api/network-error.ts';
 import { Transport, type TransportSettings } from '../../../../lib/client/api/transport.ts';
@@ -95,13 +94,6 @@ describe('TLS', () => {
     });
   });
 
-  test('a plain request that it drops suggests https://', async () => {
-    await expect(transport().send({ url: new URL(`http://127.0.0.1:${portOf(service)}/`) })).rejects.toMatchObject({
-      code: 'unavailable',
-      remedy: expect.stringContaining('https://'),
-    });
-  });
-
   test('an answer with headers larger than the client reads is final', async () => {
     await expect(transport().send({ url: url('/headers') })).rejects.toMatchObject({
       code: 'unavailable',
@@ -164,23 +156,6 @@ describe('a forward proxy', () => {
     },
   );
 
-  test.each([
-    [
-      'HTTPS_PROXY',
-      'http://user:password@127.0.0.1:9',
-      /^your forward proxy 127\.0\.0\.1:9 \(HTTPS_PROXY\): .*ECONNREFUSED/,
-    ],
-    ['ALL_PROXY', 'http://user:password@proxy.invalid:3128', /^your forward proxy proxy\.invalid:3128 \(ALL_PROXY\): /],
-  ])('that is dead or does not resolve is named, with its variable: %s=%s', async (variable, setting, message) => {
-    const failed = transport({ proxies: { [variable]: setting } }).send({ url: named });
-    await expect(failed).rejects.toMatchObject({
-      code: 'unavailable',
-      message: expect.stringMatching(message),
-      remedy: `Check ${variable} and the network. If the service can be reached without the proxy, name its host in NO_PROXY.`,
-    });
-    await expect(failed).rejects.not.toThrow(/password|service\.test/);
-  });
-
   test('is left aside for this machine and for exceptions', async () => {
     const client = transport({ proxies: { ...proxies(), NO_PROXY: 'service.test' } });
     await (await client.send({ url: url() })).discard();
@@ -210,26 +185,4 @@ test('a request that the user stops is "interrupted", before and during the repl
     for await (const _chunk of reply.body) stop.abort();
   };
   await expect(read()).rejects.toMatchObject({ code: 'interrupted' });
-});
-
-test.each(['directly', 'to a proxy'])('a connect %s that hangs ends at once when the user stops', async (how) => {
-  // It takes connections and never answers.
-  const silent = createNetServer();
-  await once(silent.listen(0, '127.0.0.1'), 'listening');
-  const place = `https://127.0.0.1:${portOf(silent)}/`;
-  const connected = once(silent, 'connection') as Promise<[Socket]>;
-  const client = transport(how === 'directly' ? {} : { proxies: { HTTPS_PROXY: place } });
-  const stop = new AbortController();
-  const sent = client.send({ url: new URL(how === 'directly' ? place : 'https://service.test/'), signal: stop.signal });
-  sent.catch(() => undefined);
-  const [socket] = await connected;
-  const closed = once(socket.on('error', () => undefined).resume(), 'close');
-  const begun = performance.now();
-  stop.abort();
-  await expect(sent).rejects.toMatchObject({ code: 'interrupted' });
-  // A process would wait for the connection.
-  await client.close();
-  await closed;
-  expect(performance.now() - begun).toBeLessThan(3_000);
-  silent.close();
 });

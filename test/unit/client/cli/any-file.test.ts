@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkedVisa, decodedText } from '../../../../lib/client/cli/secrets.ts';
@@ -47,43 +46,4 @@ test('settings and keys may be in UTF-16', async () => {
   await writeFile(world.at('wide.toml'), utf16(`url = "${world.url}"\nvisa_file = "visa.jwt"\r\n`));
   const run = await world.script(['--config', 'wide.toml', 'doctor']);
   expect(run.stdout.toString()).toContain(`${world.url} answers`);
-});
-
-describe('a key of another program is named, with what to do', () => {
-  const generated = (type: string, ...more: string[]) => {
-    const file = world.at(`id_${type}${more.join('')}`);
-    execFileSync('ssh-keygen', ['-q', '-t', type, '-N', '', '-f', file, ...more]);
-    return file;
-  };
-  test.each([
-    ['PuTTY, Ed25519', 'PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n', 'a key of PuTTY', 'puttygen FILE.ppk'],
-    ['PuTTY, RSA', 'PuTTY-User-Key-File-2: ssh-rsa\n', 'a key of PuTTY', 'data-out keys generate'],
-    [
-      'OpenSSL, RSA',
-      '-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n',
-      'an RSA',
-      'keys generate',
-    ],
-  ])('%s', async (_what, text, what, remedy) => {
-    await writeFile(world.at('other.key'), text);
-    const { exitCode, stderr } = await world.script([
-      'setup',
-      '--no-input',
-      '--url',
-      world.url,
-      '--visa',
-      'visa.jwt',
-      '--key',
-      'other.key',
-    ]);
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`other.key is ${what}`)]);
-    expect(stderr).toContain(remedy);
-  });
-
-  test.each([['rsa'], ['ecdsa']])('OpenSSH, %s, private and public', async (type) => {
-    const file = generated(type);
-    const given = ['setup', '--no-input', '--url', world.url, '--visa', 'visa.jwt', '--key', file];
-    expect((await world.script(given)).stderr).toContain('is an RSA, ECDSA or DSA key, which cannot be used');
-    expect((await world.script(['keys', 'show', `${file}.pub`])).stderr).toContain('is an RSA, ECDSA or DSA key');
-  });
 });

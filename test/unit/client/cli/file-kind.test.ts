@@ -76,25 +76,3 @@ describe('files in the place of others are named', () => {
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(reason) });
   });
 });
-
-describe('without settings', () => {
-  test.each([
-    ['list', 'no address of the service is set'],
-    ['download --all', 'no address of the service is set'],
-    ['list --url https://data-out.example.org/v1/', 'no visa is set'],
-    ['decrypt x.c4gh', 'no private key is set'],
-  ])('%s points to setup', async (line, reason) => {
-    await writeFile(join(folder, 'x.c4gh'), 'crypt4gh');
-    const { exitCode, stderr } = await runCli(line.split(' '), { folder });
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(reason) });
-    expect(stderr).toMatch(/data-out setup/);
-    expect(stderr).not.toContain('API');
-  });
-
-  test('an administrator, who has no visa, is not sent there', async () => {
-    const env = { DATA_OUT_ADMIN_USERNAME: 'admin', DATA_OUT_ADMIN_PASSWORD: 'x' };
-    const { exitCode, stderr } = await runCli(['admin', 'list'], { folder, env });
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('DATA_OUT_URL') });
-    expect(stderr).not.toContain('setup');
-  });
-});

@@ -96,14 +96,6 @@ describe('where settings come from', () => {
     expect(questions).toEqual(['Password of me: ']);
   });
 
-  test('without a person to ask, the error says how to give the password', async () => {
-    const { basic } = await settings({ username: 'me' }, {});
-    await expect(basic?.()).rejects.toMatchObject({
-      code: 'usage',
-      remedy: expect.stringContaining('--password-file'),
-    });
-  });
-
   test('an empty variable is an empty passphrase, as an empty file is; every other empty variable is not set', async () => {
     await writeFile(join(folder, 'empty'), '\n');
     expect(await (await settings({ passphraseFile: 'empty' })).passphrase?.()).toBe('');
@@ -119,11 +111,6 @@ describe('where settings come from', () => {
       otherVisa,
       undefined,
     ]);
-  });
-
-  test('--password-file beats the environment', async () => {
-    const { basic } = await settings({ passwordFile: 'password' }, { DATA_OUT_PASSWORD: 'from the environment' });
-    expect(await basic?.()).toEqual({ username: 'config-user', password: 'from a file' });
   });
 });
 
@@ -153,11 +140,6 @@ describe('an error names the source of the wrong value', () => {
       code: 'usage',
       message: expect.stringMatching(new RegExp(`other config\\.toml.*${named}`)),
     });
-  });
-
-  test('a configuration file that was named must exist', async () => {
-    await expect(settings({ config: 'missing.toml' })).rejects.toMatchObject({ code: 'usage' });
-    await expect(settings({}, { DATA_OUT_CONFIG: 'missing.toml' })).rejects.toThrow(/missing\.toml.*ENOENT/);
   });
 });
 

@@ -121,15 +121,6 @@ describe('a file', () => {
     expect(reply.bytes.equals(plaintext.subarray(from, to))).toBe(true);
   });
 
-  test.each<RawRequest>([{}, { method: 'HEAD' }, { headers: { range: 'bytes=-5' } }])(
-    'that is empty has its size, tag and time as any other: %o',
-    async (init) => {
-      const reply = await get('run%201/empty.txt', init);
-      expect([reply.status, reply.bytes.length]).toEqual([200, 0]);
-      expect(reply.headers).toMatchObject({ 'content-length': '0', etag: '"v1"', 'last-modified': changed });
-    },
-  );
-
   test('is refused beyond its end, and to writers', async () => {
     const unsatisfiable = await get(sample, { headers: { range: 'bytes=300000-' } });
     expect([...codeOf(unsatisfiable), unsatisfiable.headers['content-range']]).toEqual([
@@ -157,12 +148,6 @@ describe('a file', () => {
     expect([reply.status, reply.headers['content-type']]).toEqual([503, 'application/problem+json']);
     expect(JSON.parse(reply.text)).toEqual({ status: 503, code: 'unavailable', detail: 'no network', remedy: 'Wait.' });
   });
-
-  test('that a tool leaves after its first bytes is not a failure', async () => {
-    await get(sample, { onText: () => false });
-    expect((await get(sample, { headers: { range: 'bytes=0-9' } })).bytes.length).toBe(10);
-    expect(failures).toEqual([]);
-  });
 });
 
 describe('an index', () => {
@@ -178,13 +163,6 @@ describe('an index', () => {
     const base = new URL(`${served.url}run%201/`);
     const target = new URL(links.find(([, shown]) => shown === 's%41 #?.bam')?.[0] ?? '', base);
     expect(target.href).toBe(`${served.url}${sample}`);
-  });
-
-  test('has its slash at the end', async () => {
-    const reply = await ask(`${token}/run%201`);
-    expect([reply.status, reply.headers.location]).toEqual([308, './run%201/']);
-    expect((await ask(token)).headers.location).toBe(`/${token}/`);
-    expect((await get(`${sample}/`)).status).toBe(404);
   });
 });
 

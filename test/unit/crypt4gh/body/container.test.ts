@@ -1,14 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import {
-  type ByteSource,
-  decrypt,
-  decryptSegments,
-  encrypt,
-  encryptSegments,
-  generateKeyPair,
-  splitContainer,
-} from '../../../../lib/crypt4gh/index.ts';
+import { decrypt, encrypt, generateKeyPair, splitContainer } from '../../../../lib/crypt4gh/index.ts';
 import { collect, copied, generatedPlaintext, inChunks, inOneMemory } from '../../../helpers/crypt4gh-vectors.ts';
 
 const { privateKey, publicKey } = generateKeyPair();
@@ -54,17 +46,6 @@ describe('taking a container apart', () => {
     // What was given stays untouched.
     expect(Buffer.concat(chunks)).toEqual(container);
   });
-
-  test('empty chunks are nothing', async () => {
-    const nothing = new Uint8Array();
-    const { header, body } = await splitContainer([
-      nothing,
-      container.subarray(0, 50),
-      nothing,
-      container.subarray(50),
-    ]);
-    expect(Buffer.concat([header, await collect(body)])).toEqual(container);
-  });
 });
 
 describe('the source is closed', () => {
@@ -90,33 +71,5 @@ describe('the source is closed', () => {
     await body.return?.();
     expect(state.closed).toBe(true);
     expect(await body.next()).toEqual({ done: true, value: undefined });
-  });
-});
-
-describe('wrong arguments', () => {
-  const dataKey = new Uint8Array(32);
-  const takers: readonly [string, (source: ByteSource) => Promise<unknown>][] = [
-    ['encrypt', (source) => collect(encrypt(source, { recipients: [publicKey] }))],
-    ['decrypt', (source) => collect(decrypt(source, { privateKeys: [privateKey] }))],
-    ['splitContainer', (source) => splitContainer(source)],
-    ['encryptSegments', (source) => collect(encryptSegments(source, { dataKey }))],
-    ['decryptSegments', (source) => collect(decryptSegments(source, { dataKeys: [dataKey] }))],
-  ];
-
-  describe.each(takers)('of %s, the source', (_, take) => {
-    test.each<[string, unknown]>([
-      ['a text', 'crypt4gh'],
-      ['bytes alone', new Uint8Array(8)],
-      ['nothing', undefined],
-    ])('is %s', async (_kind, source) => {
-      const taken = take(source as ByteSource);
-      await expect(taken).rejects.toThrow(/^expected .*iterable of Uint8Array.* put a single Uint8Array into an array/);
-      await expect(taken).rejects.toThrow(TypeError);
-    });
-
-    test('is of texts', async () => {
-      const taken = take(['crypt4gh'] as unknown as ByteSource);
-      await expect(taken).rejects.toThrow(new TypeError('expected bytes as a Uint8Array, got a string'));
-    });
   });
 });

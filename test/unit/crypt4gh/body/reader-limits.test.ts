@@ -1,13 +1,5 @@
-import { createCipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import {
-  decrypt,
-  encrypt,
-  encryptHeader,
-  encryptSegments,
-  generateKeyPair,
-  openContainer,
-} from '../../../../lib/crypt4gh/index.ts';
+import { decrypt, encrypt, generateKeyPair, openContainer } from '../../../../lib/crypt4gh/index.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 import { bytesSource } from '../../../helpers/recording-source.ts';
 
@@ -45,22 +37,6 @@ describe('what a reader does not notice', () => {
     }
     const nothing = Buffer.concat([container.subarray(0, 124), forged]);
     await expect((await opened(nothing)).read(0, 1)).rejects.toMatchObject({ ...refused, segment: 0 });
-  });
-
-  test('whether a genuine empty last segment exists', async () => {
-    const dataKey = Buffer.alloc(32, 7);
-    const header = encryptHeader({ dataKeys: [dataKey], recipients: [publicKey] });
-    const body = await collect(encryptSegments([bytes], { dataKey }));
-    const nonce = Buffer.alloc(12, 1);
-    const cipher = createCipheriv('chacha20-poly1305', dataKey, nonce, { authTagLength: 16 });
-    cipher.final();
-    const last = Buffer.concat([nonce, cipher.getAuthTag()]);
-    for (const container of [Buffer.concat([header, body, last]), Buffer.concat([header, body])]) {
-      const reader = await opened(container);
-      expect(Buffer.from(await reader.read(0, 200_000)).equals(bytes)).toBe(true);
-      const ranges = await reader.readRanges([{ start: 131_000 }, { start: 0, end: 131_072 }]);
-      expect(ranges.map(({ length }) => length)).toEqual([72, 131_072]);
-    }
   });
 
   test('that the body ends at a border of segments, unless the size is known', async () => {

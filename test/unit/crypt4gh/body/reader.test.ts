@@ -66,11 +66,6 @@ describe('a source that gives less than it is asked for', () => {
   });
 });
 
-test('no key at all is a mistake of the caller, not of the key', async () => {
-  const opening = openContainer(bytesSource(container), { privateKeys: [] });
-  await expect(opening).rejects.toThrow(new RangeError('expected at least one private key'));
-});
-
 describe('several ranges', () => {
   const bytesOf = (start: number, end?: number) => plaintext.subarray(start, end);
   const check = async (ranges: [number, (number | undefined)?][], options: Parameters<typeof readerOf>[0] = {}) => {
@@ -255,20 +250,6 @@ describe('reading ahead', () => {
 });
 
 describe('sizes', () => {
-  test('are those of the plaintext that the edit list leaves', async () => {
-    expect((await readerOf()).reader.size).toBe(plaintext.length);
-    expect((await readerOf({ editList: [10n] })).reader.size).toBe(plaintext.length - 10);
-    expect((await readerOf({ editList: [10n, 2n ** 64n - 1n] })).reader.size).toBe(plaintext.length - 10);
-  });
-
-  test('may be unknown: reads end where the source does', async () => {
-    const { reader } = await readerOf({ knowsSize: false, segmentsPerFetch: 2 });
-    expect(reader.size).toBeUndefined();
-    expect(await collect(reader.stream(70_000))).toEqual(plaintext.subarray(70_000));
-    expect(await reader.read(5 * 65_536 + 900, 500)).toEqual(plaintext.subarray(5 * 65_536 + 900));
-    expect((await reader.read(10_000_000, 5)).length).toBe(0);
-  });
-
   test('known from elsewhere show a file that is cut between two segments, before anything is read', async () => {
     const cut = bytesSource(container.subarray(0, headerBytes + 2 * encryptedSegmentBytes));
     const expectedSize = plaintext.length;
@@ -296,23 +277,6 @@ describe('containers', () => {
     const body = await collect(encryptSegments([plaintext], { dataKey }));
     const reader = await openContainer(bytesSource(body), { privateKeys, header });
     expect(await reader.read(65_530, 10)).toEqual(plaintext.subarray(65_530, 65_540));
-  });
-
-  test('with several data keys, read backwards', async () => {
-    const keys = [1, 2].map((value) => new Uint8Array(32).fill(value));
-    const header = encryptHeader({ dataKeys: keys, recipients: [publicKey] });
-    const [one, two] = await Promise.all(
-      keys.map((dataKey) => collect(encryptSegments([plaintext], { dataKey, random: (size) => Buffer.alloc(size) }))),
-    );
-    const body = Buffer.concat([
-      one!.subarray(0, encryptedSegmentBytes),
-      two!.subarray(encryptedSegmentBytes, 3 * encryptedSegmentBytes),
-      one!.subarray(3 * encryptedSegmentBytes),
-    ]);
-    const reader = await openContainer(bytesSource(body), { privateKeys, header });
-    for (let segment = 5; segment >= 0; segment -= 1) {
-      expect(await reader.read(segment * 65_536, 500)).toEqual(plaintext.subarray(segment * 65_536).subarray(0, 500));
-    }
   });
 
   test('with a header longer than the first read', async () => {

@@ -56,18 +56,6 @@ describe('a plan', () => {
     });
   });
 
-  test('counts positions in what the reader sees, and takes bytes in two ranges once', () => {
-    const ranges = [
-      { start: 3, end: 8 },
-      { start: 5, end: 10 },
-    ];
-    const plan = planRearrangement({ ranges, editList: [10n, 5n, 65_536n, 5n, 100n] });
-    expect(plan).toEqual({
-      bodyRanges: [{ start: 0, end: 2 * encryptedSegmentBytes }],
-      editList: [13n, 2n, 65_536n, 5n],
-    });
-  });
-
   test('of nothing takes nothing', () => {
     for (const ranges of [[], [{ start: 5, end: 5 }], [{ start: 10_000_000, end: 10_000_005 }]]) {
       const plan = planRearrangement({ ranges, bodySize: encryptedSegmentBytes });

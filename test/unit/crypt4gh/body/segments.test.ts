@@ -158,13 +158,3 @@ describe('several data keys', () => {
     }
   });
 });
-
-describe('wrong arguments', () => {
-  test('an edit list with a negative length, wherever it stands', async () => {
-    for (const editList of [[-1n], [0n, 5n, 1n, -1n]]) {
-      const { bytes, error } = await decryptAll(body, editList);
-      expect(error).toBeInstanceOf(RangeError);
-      expect(bytes.length).toBe(0);
-    }
-  });
-});

@@ -84,13 +84,3 @@ test('an error of the file system stops it, too', async () => {
   expect(() => runFileJob(job)).toThrow('the source became shorter while it was read');
   expect(next[0]).toBe(10);
 });
-
-test('there are no more threads than find something to take', () => {
-  const job = jobFrom(0).job;
-  const threads = (length: number) => shareFileJob({ ...job, length }, 8).length;
-  expect(
-    [0, 1, 4 * encryptedSegmentBytes, 4 * encryptedSegmentBytes + 1, body.length, 100 * encryptedSegmentBytes].map(
-      threads,
-    ),
-  ).toEqual([0, 1, 1, 2, 3, 8]);
-});

@@ -67,15 +67,6 @@ describe('files', () => {
     },
   );
 
-  test('have to be files: of a device or a pipe no size is known', async () => {
-    await using device = await open('/dev/null');
-    const use = (_: FileHandle, target: FileHandle) => encryptFile(device, target, { recipients, workers });
-    const { result, error } = await through(plaintext, use);
-    expect(error).toBeInstanceOf(RangeError);
-    expect(result.toString()).toBe('something longer than nothing');
-    await expect(decryptFile(device, device, { privateKeys, workers })).rejects.toThrow(RangeError);
-  });
-
   test('are not written over themselves', async () => {
     const path = join(directory, 'one file');
     for (const [bytes, use] of [
@@ -235,20 +226,4 @@ describe('a file that is', () => {
     expect(error).toMatchObject({ code: 'no-decryptable-packet' });
     expect(result.toString()).toBe('something longer than nothing');
   });
-});
-
-test('what the file system says comes through with its code, and the threads continue', async () => {
-  const path = join(directory, 'read-only');
-  writeFileSync(path, container);
-  await using source = await open(path);
-  const { error } = await through(container, (from, target) => {
-    // Open for reading only: the thread's own write fails.
-    const readOnly: FileHandle = Object.create(target, {
-      fd: { value: source.fd },
-      truncate: { value: async () => {} },
-    });
-    return decryptFile(from, readOnly, { privateKeys, workers });
-  });
-  expect(error).toMatchObject({ code: 'EBADF' });
-  expect((await decrypted(container)).result.equals(plaintext)).toBe(true);
 });

@@ -4,26 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
-import {
-  DamagedBodyError,
-  decrypt,
-  decryptSegments,
-  encrypt,
-  encryptSegments,
-  generateKeyPair,
-  SegmentWorkers,
-} from '../../../../lib/crypt4gh/index.ts';
+import { DamagedBodyError, decryptSegments, encryptSegments, SegmentWorkers } from '../../../../lib/crypt4gh/index.ts';
 import {
   collect,
-  containerOf,
   copied,
   generatedPlaintext,
   inChunks,
   inOneMemory,
-  manifest,
   outcomeOf,
-  privateKeyOf,
-  sha256,
 } from '../../../helpers/crypt4gh-vectors.ts';
 
 const dataKey = new Uint8Array(32).fill(1);
@@ -56,30 +44,11 @@ describe('several threads', () => {
     const bytes = await collect(workers.decryptSegments(inChunks(body, size), { dataKeys: [otherKey, dataKey] }));
     expect(bytes.equals(plaintext)).toBe(true);
   });
-
-  test('read and write whole containers', async () => {
-    const { privateKey, publicKey } = generateKeyPair();
-    const container = await collect(encrypt([plaintext], { recipients: [publicKey], editList: [70_000n], workers }));
-    const read = await collect(
-      decrypt([container], { privateKeys: [privateKey], workers, expectedSize: plaintext.length }),
-    );
-    expect(read.equals(plaintext.subarray(70_000))).toBe(true);
-  });
 });
 
 describe('in memory that is used again', () => {
   const source = (bytes: Buffer) => inOneMemory(inChunks(bytes, 50_000));
   const reuse = { reuseMemory: true };
-
-  test.each([
-    ['several threads', workers],
-    ['one thread', { encryptSegments, decryptSegments }],
-  ])('%s make the same bytes', async (_, cipher) => {
-    const encrypted = cipher.encryptSegments(source(plaintext), { dataKey, random: counting(), ...reuse });
-    expect((await collect(copied(encrypted))).equals(body)).toBe(true);
-    const decrypted = cipher.decryptSegments(source(body), { dataKeys: [dataKey], ...reuse });
-    expect((await collect(copied(decrypted))).equals(plaintext)).toBe(true);
-  });
 
   test.each([
     ['several threads', workers],
@@ -125,26 +94,6 @@ describe('errors and edit lists', () => {
     expect(outcome.bytes.equals(expected.bytes)).toBe(true);
     expect(outcome.error).toEqual(expected.error);
     if (expected.error !== undefined) expect(outcome.error).toBeInstanceOf(DamagedBodyError);
-  });
-
-  test('of every vector are as on one thread', async () => {
-    for (const vector of manifest.vectors) {
-      const privateKeys = [await privateKeyOf(vector.readers[0]!)];
-      const read = (more: object) => outcomeOf(decrypt([containerOf(vector)], { privateKeys, ...more }));
-      const [expected, outcome] = [await read({}), await read({ workers })];
-      expect(sha256(outcome.bytes), vector.id).toBe(sha256(expected.bytes));
-      expect(outcome.error, vector.id).toEqual(expected.error);
-    }
-  });
-
-  test('of the source come after what it gave', async () => {
-    async function* failing() {
-      yield body.subarray(0, 70_000);
-      throw new Error('connection reset');
-    }
-    const { bytes, error } = await outcomeOf(workers.decryptSegments(failing(), options));
-    expect(bytes.equals(plaintext.subarray(0, 65_536))).toBe(true);
-    expect(error).toMatchObject({ message: 'connection reset' });
   });
 });
 

@@ -106,12 +106,6 @@ describe('a request', () => {
     expect([await world.audit(), published]).toEqual([[], []]);
     expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1, stage: 'consume' }]);
   });
-
-  test('an event that is lost changes nothing for the export', async () => {
-    expect(await consume(wanted, { publish: () => Promise.reject(new Error('no')) })).toEqual(back());
-    expect(world.sentFiles).toHaveLength(2);
-    expect(metricsOf(log.documents())).toEqual([{ ExportAccepted: 1, EventLost: 1 }]);
-  });
 });
 
 describe('a file', () => {
@@ -152,19 +146,6 @@ describe('a file', () => {
     });
   });
 
-  test('that fails comes back alone, and its log line has the error', async () => {
-    vi.spyOn(world.archive, 'readWhole').mockRejectedValueOnce(new TypeError('a mistake'));
-    expect(await stage(['EGAF1', 'EGAF2'])).toEqual(back('m0'));
-    const named = {
-      message: 'message failed',
-      requestId,
-      fileId: 'EGAF1',
-      code: 'internal_error',
-      detail: 'a mistake',
-    };
-    expect(log.documents()).toContainEqual(expect.objectContaining(named));
-  });
-
   test('leaves no key of archive or recipient in the log', async () => {
     await world.database.sql("update sda.files set header = '00' where stable_id = 'EGAF1'");
     await stage(['EGAF1', 'EGAF2']);
@@ -197,12 +178,6 @@ describe('a delivery', () => {
       { DeliverySettled: 1, state: 'incomplete' },
       { SecondsToSettled: 3600.9 },
     ]);
-  });
-
-  test('settled again: without seconds, because its receipt may change weeks later', async () => {
-    await world.database.sql('update data_out.requests set revision = 2, settled_revision = 1');
-    await settle();
-    expect(metricsOf(log.documents())).toEqual([{ DeliverySettled: 1, state: 'incomplete' }]);
   });
 
   test('that is not settled is neither counted nor announced', async () => {
@@ -285,19 +260,5 @@ describe('the withdrawal', () => {
   test('with a minute left starts nothing', async () => {
     await run('purge', 59_000);
     expect(world.outbox.objects.size).toBe(2);
-  });
-
-  test('ends at 1,000 containers as a report, and at none as a purge', async () => {
-    const [[prefix = ''] = []] = [...world.outbox.objects.keys()].map((key) => key.split('/'));
-    const [object] = world.outbox.objects.values();
-    const ids = Array.from({ length: 1500 }, (_, n) => `F${n}`);
-    for (const id of ids) if (object) world.outbox.objects.set(`${prefix}/${id}-a.c4gh`, object);
-    await world.database.sql(`insert into data_out.request_files (request_id, file_id, state, outbox_key)
-      select r.request_id, 'F' || n, 'staged', '${prefix}/F' || n || '-a.c4gh' from data_out.requests r, generate_series(0, 1499) n`);
-    await run('report');
-    // The page that reaches the limit is counted whole.
-    expect(metricsOf(log.documents())).toEqual([{ WithdrawnInOutbox: 1200 }]);
-    await run('purge');
-    expect(world.outbox.objects.size).toBe(0);
   });
 });

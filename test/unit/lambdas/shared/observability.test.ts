@@ -50,9 +50,4 @@ describe('a metric with a breakdown', () => {
       { MessageFailed: 1, stage: 'other' },
     ]);
   });
-
-  test('is not written for nothing', () => {
-    countBy('FileGivenUp', 'expired', 0);
-    expect(log.documents()).toEqual([]);
-  });
 });

@@ -34,18 +34,6 @@ function handler(handle: (body: string) => Promise<void>) {
   });
 }
 
-test('finished messages are not reported', async () => {
-  const seen: string[] = [];
-  const event = sqsEvent(sqsRecord({ body: 'a' }), sqsRecord({ body: 'b' }));
-  const result = await handler(async (body) => {
-    seen.push(body);
-  })(event, lambdaContext());
-  expect(result).toEqual({ batchItemFailures: [] });
-  expect(seen).toEqual(['a', 'b']);
-  expect(changes).toEqual([]);
-  expect(log.text()).toBe('');
-});
-
 test('a message that fails is reported alone, the others are worked on', async () => {
   const seen: string[] = [];
   const messages = ['a', 'b', 'c'].map((body) => sqsRecord({ body, messageId: `id-${body}` }));
@@ -82,15 +70,6 @@ test('a message goes back to the queue that it came from', async () => {
   expect(changes).toMatchObject([{ QueueUrl: queueUrl }, { QueueUrl: 'https://sqs.example/123456789012/file-queue' }]);
 });
 
-test('the report does not depend on the visibility timeout', async () => {
-  visibility = () => Promise.reject(new Error('throttled'));
-  const failing = handler(() => Promise.reject(new Error('no')));
-  const event = sqsEvent(sqsRecord({ body: 'x', messageId: 'm' }), sqsRecord({ body: 'y', messageId: 'n' }));
-  expect(await failing(event, lambdaContext())).toEqual({
-    batchItemFailures: [{ itemIdentifier: 'm' }, { itemIdentifier: 'n' }],
-  });
-});
-
 test('metric and log say what failed, and quote nothing of the message', async () => {
   const error = Object.assign(unavailable('the database is resuming'), { payload: 'secret-visa' });
   const failing = handler(() => Promise.reject(error));
@@ -111,30 +90,4 @@ test('metric and log say what failed, and quote nothing of the message', async (
     }),
   );
   expect(log.text()).not.toContain('secret-visa');
-});
-
-const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
-const exportRequest = { jwtToken: 'secret-visa', publicKey: 'secret-key' };
-const fileExport = { requestId, fileId: 'EGAF1' };
-test.each<[string, unknown, Record<string, string>, Record<string, string>]>([
-  [
-    'an export of a dataset',
-    { ...exportRequest, datasetId: 'EGAD1' },
-    { requestId },
-    { requestId, datasetId: 'EGAD1' },
-  ],
-  ['an export of a file', { ...exportRequest, fileId: 'EGAF1' }, { requestId }, { requestId, fileId: 'EGAF1' }],
-  ['a file', fileExport, {}, { requestId, fileId: 'EGAF1' }],
-  ['no request id', { ...exportRequest, fileId: 'EGAF1' }, {}, { requestId: 'm', fileId: 'EGAF1' }],
-  ['another message', { fileId: 7, jwtToken: 'secret-visa' }, { requestId }, { requestId }],
-  ['no message', '"secret-visa', { requestId: 'secret-visa' }, { requestId: 'm' }],
-])('the log of a failure names what an operator looks for: %s', async (_, body, attributes, expected) => {
-  const failing = handler(() => Promise.reject(new Error('no')));
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  await failing(sqsEvent(sqsRecord({ body: text, attributes, messageId: 'm' })), lambdaContext());
-  const [line] = log.documents().filter(({ message }) => message === 'message failed');
-  expect(line).toMatchObject({ ...expected, messageId: 'm', code: 'internal_error', error: 'Error' });
-  const named = ['requestId', 'fileId', 'datasetId'].filter((name) => name in (line ?? {}));
-  expect(named.sort()).toEqual(Object.keys(expected).sort());
-  expect(log.text()).not.toMatch(/secret-|BwcHBw/);
 });

@@ -57,22 +57,6 @@ test.each([
   expect(stream.writableFinished).toBe(true);
 });
 
-test('a POST of a foreign page is refused, unless its origin is listed; the reply is what the endpoint makes of it', async () => {
-  const { streamedHandler } = await import('../../../../lambdas/shared/http.ts');
-  const statusFor = async (origin: string) => {
-    const handler = streamedHandler('Bearer', async () => ({ status: 200, headers: {}, body: '' }), {
-      origins: new Set(['https://genome.example.org']),
-      finish: (reply) => ({ status: reply.status, headers: { Made: 'here' }, body: '' }),
-    }) as unknown as (event: APIGatewayProxyEvent, stream: LambdaStream, context: Context) => Promise<void>;
-    const stream = new LambdaStream();
-    const event = gatewayEvent({ method: 'POST', headers: { origin } });
-    await handler(event, stream, { getRemainingTimeInMillis: () => 29_000 } as Context);
-    return stream.sent;
-  };
-  expect(await statusFor('https://genome.example.org')).toEqual(['{"statusCode":200,"headers":{"Made":"here"}}']);
-  expect(await statusFor('https://genome.example.com')).toEqual(['{"statusCode":403,"headers":{"Made":"here"}}']);
-});
-
 test('a body that fails ends in a broken reply, not in a short one', async () => {
   async function* broken(): AsyncGenerator<string> {
     yield 'a';

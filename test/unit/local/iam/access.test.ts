@@ -51,23 +51,6 @@ describe('the policy of a bucket or a queue', () => {
     expect(evaluate(all.policies, everything, { action: 's3:GetObject', resource: 'other' }).refusal).toBeUndefined();
   });
 
-  test.each(each)('gives the %s to a role that it names, and not to the account', (name) => {
-    const none = caller();
-    const named = withPolicies({ ...allow('*'), Principal: { AWS: roleArn } });
-    expect(evaluate(named.policies, none, named[name])).toEqual({ refusal: undefined, grants: [] });
-    const ofAccount = withPolicies({ ...allow('*'), Principal: root });
-    expect(evaluate(ofAccount.policies, none, ofAccount[name]).refusal).toContain('no identity-based policy allows');
-  });
-
-  it('that denies requests without TLS 1.2 lets the calls of one machine pass', () => {
-    const deny = { Effect: 'Deny', Principal: { AWS: '*' }, Action: '*', Resource: '*' };
-    const { policies, object } = withPolicies(
-      { ...deny, Condition: { Bool: { 'aws:SecureTransport': 'false' } } },
-      { ...deny, Condition: { NumericLessThan: { 's3:TlsVersion': 1.2 } } },
-    );
-    expect(evaluate(policies, everything, object).refusal).toBeUndefined();
-  });
-
   it('may refuse all callers but one role, and what no AWS service sends', () => {
     const deny = { Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage', Resource: '*' };
     const others = withPolicies({ ...deny, Condition: { ArnNotEquals: { 'aws:PrincipalArn': [roleArn] } } });
@@ -76,15 +59,6 @@ describe('the policy of a bucket or a queue', () => {
     expect(evaluate(others.policies, another, others.message).refusal).toContain('explicit deny');
     const people = withPolicies({ ...deny, Condition: { Bool: { 'aws:PrincipalIsAWSService': 'false' } } });
     expect(evaluate(people.policies, everything, people.message).refusal).toContain('explicit deny');
-  });
-
-  it('may say anything about AWS services, which call nothing in their own name here', () => {
-    const Condition = { StringEquals: { 's3:x-amz-acl': 'bucket-owner-full-control' } };
-    const { policies, object } = withPolicies({
-      ...allow('s3:*', '*', { Condition }),
-      Principal: { Service: 'cloudtrail.amazonaws.com' },
-    });
-    expect(evaluate(policies, caller(), object).refusal).toContain('no identity-based policy');
   });
 
   test.each([
@@ -131,21 +105,6 @@ describe('the policy of a key', () => {
     expect(evaluate(policies, grant, via(key, 's3')).refusal).toBeUndefined();
     expect(evaluate(policies, grant, via(key, 'secretsmanager')).refusal).toContain('no identity-based policy');
   });
-
-  it('that names the role needs no policy of the role', () => {
-    const { policies, key } = withPolicies({ ...allow('kms:Decrypt'), Principal: { AWS: roleArn } });
-    expect(evaluate(policies, caller(), key).refusal).toBeUndefined();
-    expect(evaluate(policies, { ...everything, arn: 'arn:other' }, key).refusal).toContain('no resource-based policy');
-  });
-
-  it('is that of KMS if the template has none, or the key is not in it', () => {
-    const { policies, plainKey } = withPolicies({ ...allow('kms:*'), Principal: { AWS: roleArn } });
-    const foreign = { action: 'kms:Decrypt', resource: 'arn:aws:kms:eu-north-1:123456789012:key/existing' };
-    for (const key of [plainKey, foreign]) {
-      expect(evaluate(policies, everything, key).refusal).toBeUndefined();
-      expect(evaluate(policies, caller(), key).refusal).toContain('no identity-based policy');
-    }
-  });
 });
 
 describe('what is told of decisions', () => {
@@ -169,15 +128,5 @@ describe('what is told of decisions', () => {
       ['url', 'arn:aws:s3:::b/a3', ['s3:GetObject arn:aws:s3:::b/a*'], true],
     ]);
     expect(entries[0]).toMatchObject({ name: 'work', role: roleArn });
-  });
-
-  it('is also what AWS does in the name of a role, without which nothing starts', () => {
-    const entries: AccessEntry[] = [];
-    const control = new AccessControl(none, (entry) => entries.push(entry));
-    control.demand(caller(allow('s3:GetObject')), [read('a')], 'S/Work');
-    expect(entries.map(({ origin }) => origin)).toEqual(['platform']);
-    expect(() => control.demand(caller(), [read('a')], 'S/Work')).toThrow(
-      'S/Work: the role of work lacks s3:GetObject',
-    );
   });
 });

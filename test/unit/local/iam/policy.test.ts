@@ -79,18 +79,6 @@ describe('a policy', () => {
     expect(allowed({})).toBe(without);
   });
 
-  it('is one statement for each action and resource', () => {
-    const Condition = { StringLike: { 's3:prefix': 'a/*' } };
-    const statements = policy(allow(['s3:A', 's3:B'], ['x', 'y'], { Condition }));
-    expect(statements.map(({ action, resource }) => `${action} ${resource}`)).toEqual([
-      's3:A x',
-      's3:A y',
-      's3:B x',
-      's3:B y',
-    ]);
-    expect(new Set(statements.map(({ condition }) => condition))).toEqual(new Set([JSON.stringify(Condition)]));
-  });
-
   it('compares ARNs part by part, as IAM does: a wildcard stays in its part', () => {
     const admitted = 'arn:aws:iam::1:role/Stack/eu-north-1/StageFile/*';
     const statements = policy(allow('s3:*', '*'), {

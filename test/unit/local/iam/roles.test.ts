@@ -19,12 +19,6 @@ function statements(properties: object, service = 'lambda.amazonaws.com') {
   return statementsOfRole(arnIn(deployment, 'AWS::IAM::Role', 'Role'), service, deployment).map(({ action }) => action);
 }
 
-test('a role has its inline policies and those attached to it', () => {
-  const Policies = [{ PolicyName: 'inline', PolicyDocument: document('a:Inline') }];
-  expect(statements({ Policies })).toEqual(['a:Inline', 'a:Own']);
-  expect(statements({})).toEqual(['a:Own']);
-});
-
 describe('a role is refused', () => {
   test.each([
     ['that trusts another service', trust('events.amazonaws.com')],

@@ -112,18 +112,3 @@ describe('a call about a secret needs the key', () => {
     ]);
   });
 });
-
-it('a bucket outside the template has the key that the operator names', () => {
-  const existing = 'arn:aws:kms:eu-north-1:123456789012:key/bodies';
-  const read = [{ action: 's3:GetObject', resource: 'arn:aws:s3:::the-archive/a/b' }];
-  const [use] = keyUses(deployment, { 'the-archive': existing })('s3', 'GetObject', read);
-  expect(use).toEqual({
-    action: 'kms:Decrypt',
-    resource: existing,
-    context: {
-      'kms:viaservice': 's3.eu-north-1.amazonaws.com',
-      'kms:encryptioncontext:aws:s3:arn': 'arn:aws:s3:::the-archive',
-    },
-  });
-  expect(uses('s3', 'GetObject', read)).toEqual([]);
-});

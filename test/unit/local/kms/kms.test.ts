@@ -1,8 +1,5 @@
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { kms, SigningKeys } from '../../../../lib/local/kms/kms.ts';
 import { deploy } from '../../../../lib/local/template/deployment.ts';
 
@@ -20,7 +17,7 @@ const arnsOf = (deployed: ReturnType<typeof deployment>) =>
   deployed.resources('AWS::KMS::Key').map((key) => key.attribute('Arn'));
 
 const deployed = deployment(signing, signing, {});
-const [first = '', second = '', encrypting = ''] = arnsOf(deployed);
+const [first = '', second = ''] = arnsOf(deployed);
 const service = kms(new SigningKeys(deployed, undefined));
 
 async function call(action: string, input: object): Promise<Record<string, string>> {
@@ -53,13 +50,6 @@ describe('Sign', () => {
   ])('refuses %s', async (_, change) => {
     await expect(call('Sign', { ...order(first), ...change })).rejects.toMatchObject({ code: 'ValidationException' });
   });
-
-  test('knows no key that is missing or encrypts', async () => {
-    for (const KeyId of ['arn:aws:kms:eu-north-1:000000000000:key/none', encrypting]) {
-      await expect(call('Sign', order(KeyId))).rejects.toMatchObject({ code: 'NotFoundException' });
-      await expect(call('GetPublicKey', { KeyId })).rejects.toMatchObject({ code: 'NotFoundException' });
-    }
-  });
 });
 
 test('each action needs its permission on its key', () => {
@@ -68,16 +58,4 @@ test('each action needs its permission on its key', () => {
       .permissions;
   expect(permissions('Sign')).toEqual([{ action: 'kms:Sign', resource: first }]);
   expect(permissions('GetPublicKey')).toEqual([{ action: 'kms:GetPublicKey', resource: first }]);
-});
-
-test('keys are kept in a file for their owner alone, and a new one is made beside them', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'data-out-kms-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'kms.json');
-  const one = new SigningKeys(deployment(signing), file);
-  const [arn = ''] = arnsOf(deployment(signing));
-  const two = new SigningKeys(deployment(signing, signing), file);
-  expect(two.publicKey(arn)).toEqual(one.publicKey(arn));
-  expect(Object.keys(JSON.parse(readFileSync(file, 'utf8')) as object)).toHaveLength(2);
-  expect(statSync(file).mode & 0o777).toBe(0o600);
 });

@@ -31,7 +31,3 @@ test('a rule calls its function when each period is over, and no more once it is
   await vi.advanceTimersByTimeAsync(60 * 60_000);
   expect(invoke).toHaveBeenCalledTimes(3);
 });
-
-test('a schedule that is not a rate is refused', () => {
-  expect(() => start({ ...rule, ScheduleExpression: 'cron(0 * * * ? *)' })).toThrow('is not a rate');
-});

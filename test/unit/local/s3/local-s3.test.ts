@@ -48,14 +48,6 @@ const refusal = async (asked: Promise<unknown>) => {
 };
 
 describe('what is written', () => {
-  test('under a KMS key has an entity tag that is not a digest, and another one each time', async () => {
-    s3.createBucket('sealed', true);
-    const tags = [await ask('PUT', '/sealed/k', {}, 'body'), await ask('PUT', '/sealed/k', {}, 'body')];
-    const digest = `"${createHash('md5').update('body').digest('hex')}"`;
-    expect(new Set([...tags.map(({ headers }) => headers.etag), digest]).size).toBe(3);
-    expect((await ask('HEAD', '/sealed/k')).headers['x-amz-server-side-encryption']).toBe('aws:kms');
-  });
-
   test.each([
     [{ 'content-md5': createHash('md5').update('other').digest('base64') }, 'BadDigest'],
     [{ 'x-amz-checksum-crc32': 'AAAAAA==' }, 'BadDigest'],
@@ -84,35 +76,6 @@ describe('the bytes of an object', () => {
       await soon();
       expect(dataFiles()).toEqual([]);
     }
-  });
-
-  test.each([['before it has read anything', 0] as const, ['half-way', 1] as const])(
-    'are released by a reader that leaves %s',
-    async (_, pieces) => {
-      await ask('PUT', '/b/k', {}, 'x'.repeat(5 * 2 ** 20));
-      const body = await read('/b/k');
-      await ask('DELETE', '/b/k');
-      if (pieces > 0) await body[Symbol.asyncIterator]().next();
-      expect(dataFiles()).not.toEqual([]);
-      body.destroy();
-      await expect.poll(dataFiles).toEqual([]);
-    },
-  );
-
-  test('leave no file when there are none', async () => {
-    await ask('PUT', '/b/k');
-    expect((await ask('GET', '/b/k')).text).toBe('');
-    expect(dataFiles()).toEqual([]);
-  });
-
-  test('are not left behind by a copy into an upload that ends meanwhile', async () => {
-    await ask('PUT', '/b/source', {}, 'bytes');
-    const id = await begin('/b/k');
-    const copy = refusal(ask('PUT', `/b/k?uploadId=${id}&partNumber=1`, { 'x-amz-copy-source': '/b/source' }));
-    await ask('DELETE', `/b/k?uploadId=${id}`);
-    expect(await copy).toEqual([404, 'NoSuchUpload']);
-    await ask('DELETE', '/b/source');
-    expect(dataFiles()).toEqual([]);
   });
 
   test('are copied also when the source is deleted meanwhile', async () => {

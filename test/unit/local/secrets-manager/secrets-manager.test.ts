@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Secrets } from '../../../../lib/local/secrets-manager/secrets.ts';
 import { deployed } from '../../../helpers/deployed.ts';
 
@@ -31,13 +28,5 @@ describe('versions of a secret', () => {
     // The first version no longer has a stage.
     expect(stages()).toEqual({ [token]: ['DRAFT', 'AWSPREVIOUS'], [other]: ['AWSCURRENT'] });
     expect(() => secrets.get('arn:none')).toThrow(refused('ResourceNotFoundException'));
-  });
-
-  it('are kept in the file', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'data-out-secrets-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const open = () => new Secrets(deployment, join(folder, 'secrets.json'));
-    open().put(arn, 'newer');
-    expect(open().get(arn).value).toBe('newer');
   });
 });

@@ -72,13 +72,6 @@ describe('a new file', () => {
     expect(file.decryptedFileSize).toBe(70_000);
   });
 
-  test('proposed ids that are taken are passed over', async () => {
-    const proposals = ['EGAF1', 'EGAF1', 'EGAF2'];
-    const makeFileId = () => proposals.shift()!;
-    expect((await addFile(world.target, request(Buffer.from('a'), { makeFileId }))).fileId).toBe('EGAF1');
-    expect((await addFile(world.target, request(Buffer.from('b'), { makeFileId }))).fileId).toBe('EGAF2');
-  });
-
   test('is entered into the catalogue only after its body is whole', async () => {
     await addFile(world.target, request(Buffer.from('a'), { fileId: 'EGAF1' }));
     expect(world.calls).toEqual(['findFile', 'upload', 'registerFile']);

@@ -59,22 +59,6 @@ describe('findFile', () => {
     await writer.appendDatasetEvent('EGAD2', 'released');
     expect(await inventory.findFile('EGAF1')).toMatchObject({ releasedIn: ['EGAD2'] });
   });
-
-  it('gives what little a pipeline has entered of a file', async () => {
-    await test.sql("insert into sda.files (stable_id) values ('EGAF1')");
-    expect(await inventory.findFile('EGAF1')).toEqual({
-      fileId: 'EGAF1',
-      submissionFilePath: '',
-      archiveFilePath: '',
-      archiveLocation: undefined,
-      archiveFileSize: 0,
-      decryptedFileSize: 0,
-      keyHash: undefined,
-      unencryptedSha256: undefined,
-      datasetIds: [],
-      releasedIn: [],
-    });
-  });
 });
 
 describe('files', () => {

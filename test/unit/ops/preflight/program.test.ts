@@ -21,19 +21,6 @@ async function preflight(argv: readonly string[], change: Partial<typeof inputs>
   return { exitCode, ...said };
 }
 
-test('without --aws it looks at the files alone, as a table', async () => {
-  const { exitCode, stdout, stderr } = await preflight([]);
-  expect(exitCode).toBe(0);
-  expect(stdout.split('\n')).toEqual([
-    expect.stringMatching(/^CHECK +RESULT +FOUND +WHAT TO DO$/),
-    expect.stringMatching(/^private\/settings.ts +fine +for production, stage \(none\)$/),
-    expect.stringMatching(/^private\/trusted-issuers.json +look +no issuer: every visa will be refused +docs/),
-    expect.stringMatching(/^Node.js +fine +24.1.0$/),
-    '',
-  ]);
-  expect(stderr).toBe('The account was not asked: add --aws.\n');
-});
-
 test('a file that the operator has not written is named: a deployment without it is refused', async () => {
   const { exitCode, stdout } = await preflight([], {
     missing: ['private/settings.ts', 'private/trusted-issuers.json'],
@@ -70,14 +57,4 @@ test('what is wrong has a remedy, and exit code 1', async () => {
   ]);
   for (const { remedy } of results) expect(remedy).toMatch(/\.$/);
   expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toContain('3 of 3 checks are wrong');
-});
-
-test('an account that cannot be asked leaves what the files say', async () => {
-  const account = () => {
-    throw Object.assign(new Error('no credentials'), { name: 'CredentialsProviderError' });
-  };
-  const { exitCode, stdout, stderr } = await preflight(['--aws', '--region', 'eu-north-1'], { account });
-  expect(exitCode).toBe(3);
-  expect(stdout).toContain('private/settings.ts');
-  expect(stderr).toContain('there are no valid AWS credentials');
 });

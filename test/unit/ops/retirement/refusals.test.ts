@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { retirementCodes } from '../../../../lib/ops/retirement/errors.ts';
 import { initialState, packageToken, RegistryServer, repositoryToken } from '../../../helpers/registry-server.ts';
 import { retireRelease } from '../../../helpers/retirement-world.ts';
 
@@ -83,32 +82,6 @@ describe('refused before anything is changed', () => {
     expect(server.writes).toEqual([]);
     expect(server.state).toEqual(before);
   });
-
-  test.each([
-    ['org', '..'],
-    ['org', 'a/b'],
-    ['repository', '..'],
-    ['package', '../proxy'],
-    ['component', ''],
-    ['version', '1.2.0/../..'],
-    ['version', 'a b'],
-    ['replacement', '1.2.1?'],
-    ['version', 'x'.repeat(130)],
-  ])('--%s %j is not a name', async (name, value) => {
-    const { exitCode, stderr } = await apply([], { named: { [name]: value } });
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain(`--${name}`);
-    expect(server.calls).toEqual([]);
-  });
-
-  test.each(['../heads/main', 'a/../../heads/1.2.0', '.1.2.0', 'x.lock', 'a@{1.2.0', '-1.2.0'])(
-    '--tag %j is not a name of a Git tag',
-    async (tag) => {
-      const { exitCode } = await apply([`--tag=${tag}`]);
-      expect(exitCode).toBe(2);
-      expect(server.calls).toEqual([]);
-    },
-  );
 });
 
 describe('refused by the platform at a step: the steps after it do not run', () => {
@@ -157,15 +130,6 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     expect(exitCode).toBe(9);
     expect(server.writes).toHaveLength(writes);
   });
-
-  test('a Git tag that is back before the end', async () => {
-    server.onCall = (index) => {
-      if (index === 16) server.state.tags['proxy-1.2.0'] = '2'.repeat(40);
-    };
-    const { exitCode, stderr } = await apply();
-    expect(exitCode).toBe(5);
-    expect(stderr).toContain('Git tag deleted');
-  });
 });
 
 describe('rate limits and failures', () => {
@@ -180,15 +144,6 @@ describe('rate limits and failures', () => {
     expect((await apply()).exitCode).toBe(0);
   });
 
-  test('server errors are tried again after 1, 4 and 9 seconds, then end the run', async () => {
-    server.outage = { from: 0, fault: 'error-before' };
-    const { exitCode, stderr, slept } = await apply();
-    expect(slept).toEqual([1, 4, 9]);
-    expect(stderr).toContain('answered 502');
-    expect(exitCode).toBe(7);
-    expect(server.calls).toHaveLength(4);
-  });
-
   test.each([
     ['a page that breaks off', 'cut' as const],
     ['a page of a portal', { status: 200, text: '<html>Welcome to the hotel</html>' }],
@@ -200,26 +155,6 @@ describe('rate limits and failures', () => {
     expect(server.writes).toEqual([]);
   });
 
-  const version = { id: 105, name: 'sha256:5', created_at: '2026-11-20T22:19:11Z' };
-  const tagged = { metadata: { package_type: 'container', container: { tags: ['proxy-1.2.0'] } } };
-  const release = { id: 10, tag_name: 'proxy-1.2.0', name: null, draft: false, html_url: 'https://x.example' };
-  const reference = { ref: 'refs/tags/proxy-1.2.0', object: { sha: '2' } };
-  test.each([
-    ['a version without its time', 0, [{ ...version, ...tagged, created_at: undefined }], 'created_at is missing'],
-    ['a version without its kind', 0, [version], 'metadata is missing'],
-    ['a version without its tags', 0, [{ ...version, metadata: { container: {} } }], 'container.tags is missing'],
-    ['two such releases', 1, Array(2).fill({ ...release, draft: undefined }), 'documents: draft is missing; check'],
-    ['a release of another form', 1, [{ ...release, id: '10' }], 'id is of another form'],
-    ['a Git tag without its commit', 2, { ...reference, object: {} }, 'object.sha is missing'],
-    ['a listing that is none', 0, { message: 'Welcome' }, 'the whole body is of another form'],
-  ])('%s ends the run at once, and the field is named', async (_what, call, body, named) => {
-    server.faults.set(call, { status: 200, text: JSON.stringify(body) });
-    const { exitCode, stderr, slept } = await apply(['--json']);
-    expect([codeOf(stderr), exitCode, slept]).toEqual(['unexpected_answer', 9, []]);
-    expect(stderr).toContain(named);
-    expect(server.writes).toEqual([]);
-  });
-
   test('a link that leads to another host gets no token', async () => {
     server.maxPerPage = 2;
     const link = '<http://127.0.0.2:1/versions?page=2>; rel="next"';
@@ -228,8 +163,4 @@ describe('rate limits and failures', () => {
     expect(stderr).toContain('which is not');
     expect(exitCode).toBe(9);
   });
-});
-
-test('the page has every reason', () => {
-  expect([...documented.keys()].sort()).toEqual(Object.values(retirementCodes).flat().sort());
 });

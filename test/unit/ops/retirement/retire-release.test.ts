@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -50,16 +50,6 @@ describe('the plan', () => {
     for (const { path, token } of server.calls) {
       expect([path, token]).toEqual([path, path.startsWith('/orgs/') ? packageToken : repositoryToken]);
     }
-  });
-
-  test('says what is done already', async () => {
-    server.state.versions = server.state.versions.filter(({ id }) => id !== 105);
-    server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
-    const { exitCode, stdout } = await run();
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain('1. image    done: no version carries proxy-1.2.0');
-    expect(stdout).toContain('2. release  done: its title reads "Proxy 1.2.0-verified-broken"');
-    expect(stdout).toContain('3. Git tag  delete refs/tags/proxy-1.2.0');
   });
 });
 
@@ -115,15 +105,6 @@ describe('--apply', () => {
     expect(server.writes).toEqual([deletion, marking, tagDeletion]);
   });
 
-  test('an image that is on two pages, because another was pushed, is one image', async () => {
-    server.maxPerPage = 3;
-    const pushed = { id: 108, digest: `sha256:${'8'.repeat(64)}`, tags: ['proxy-1.3.0'] };
-    betweenPages(1, () => void server.state.versions.unshift(pushed));
-    const { exitCode, stdout } = await run();
-    expect(stdout).toContain('delete version 105');
-    expect(exitCode).toBe(0);
-  });
-
   test.each([
     ['v1.2.0', 'does not name the component'],
     ['proxy/v1.2.0', undefined],
@@ -144,18 +125,6 @@ describe('--apply', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toContain('warning: pulls of stable fail until it is pushed again');
     expectRetired();
-  });
-
-  test('without a release entry --no-release continues', async () => {
-    server.state.releases = server.state.releases.filter(({ id }) => id !== 10);
-    expect((await apply()).exitCode).toBe(4);
-    expect(server.writes).toEqual([]);
-    const { exitCode, stdout } = await apply(['--no-release']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain('release: skipped:');
-    expect(stdout).toContain('its image no longer pulls by its tag');
-    expect(stdout).not.toContain('its release is marked');
-    expect(server.writes).toEqual([deletion, tagDeletion]);
   });
 });
 
@@ -235,26 +204,6 @@ describe('--json', () => {
 });
 
 describe('tokens', () => {
-  test('come from files, too', async () => {
-    await writeFile(join(folder, 'package-token'), `${packageToken}\n`);
-    const env = { REGISTRY_PACKAGE_TOKEN: '', REGISTRY_PACKAGE_TOKEN_FILE: 'package-token' };
-    expect((await run([], { env })).exitCode).toBe(0);
-  });
-
-  test.each([
-    ['none', { REGISTRY_REPO_TOKEN: '' }, 'REGISTRY_REPO_TOKEN: is not set'],
-    ['both forms', { REGISTRY_REPO_TOKEN_FILE: 'x' }, 'omit one'],
-    ['two lines', { REGISTRY_REPO_TOKEN: 'a\nb' }, 'one token on one line'],
-    ['no URL', { REGISTRY_API_URL: '' }, '--api-url'],
-    ['a URL without TLS', { REGISTRY_API_URL: 'http://api.example.org' }, 'https'],
-    ['a URL with credentials', { REGISTRY_API_URL: 'https://a:b@api.example.org' }, 'without query and credentials'],
-  ])('%s is wrong usage', async (_what, env, message) => {
-    const { exitCode, stderr } = await run([], { env });
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain(message);
-    expect(server.calls).toEqual([]);
-  });
-
   test('are not an option, and are not repeated when the platform repeats them', async () => {
     expect((await run(['--token', packageToken])).exitCode).toBe(2);
     server.faults.set(0, { status: 403, message: `no ${packageToken}` });

@@ -113,10 +113,6 @@ describe('filesOfDataset', () => {
     }
   });
 
-  it('is empty for a dataset without files', async () => {
-    expect(await pagesOf('EGAO')).toEqual([]);
-  });
-
   it.each(['EGAN', 'EGAD404'])('is refused for %s, which is not released or not there', async (datasetId) => {
     await expect(pagesOf(datasetId)).rejects.toThrow(expect.objectContaining({ code: 'forbidden' }));
   });
@@ -144,9 +140,5 @@ describe('factsOf', () => {
       createdAt: undefined,
       plaintextChecksums: [],
     });
-  });
-
-  it('gives nothing for a file that is missing', async () => {
-    expect(await catalogue.factsOf('EGAF404')).toBeUndefined();
   });
 });

@@ -88,30 +88,4 @@ describe('findIndexedFile', () => {
       expect.objectContaining({ code: 'archive_damaged' }),
     );
   });
-
-  it('reads no more of a dataset of 4,000 files than of a small one', async () => {
-    await test.sql(
-      `insert into sda.files (stable_id, submission_file_path, archive_file_path, archive_file_size, header)
-       select 'EGAM' || n, 'm/' || n || '.bam' || case when n % 2 = 0 then '.bai' else '' end, 'b', n, '00'
-       from generate_series(1, 4000) n`,
-    );
-    await test.sql(
-      "insert into sda.file_dataset (file_id, dataset_id) select id, 1 from sda.files where stable_id like 'EGAM%'",
-    );
-    await test.sql('analyze');
-    test.bodies.length = 0;
-    const wanted = { datasetId: 'EGAD1', path: 'm/1999.bam' };
-    expect(await found(['EGAD1'], wanted, [{ ending: '.bam', drop: 8, add: '2000.bam.bai' }])).toEqual([
-      ...['EGAD1', 'EGAM1999', 'EGAM2000', [0]],
-    ]);
-    const { sql } = JSON.parse(test.bodies[0] ?? '') as { sql: string };
-    const statement = sql
-      .replaceAll(':granted', `'["EGAD1"]'`)
-      .replaceAll(':names', `'[{"position":0,"ending":".bam","drop":8,"add":"2000.bam.bai"}]'`)
-      .replaceAll(':id', "'EGAD1'")
-      .replaceAll(':path', "'m/1999.bam'");
-    const plan = (await test.sql(`explain ${statement}`)).flat().join('\n');
-    expect(plan.match(/data_out_files_by_path/g)).toHaveLength(2);
-    expect(plan).not.toMatch(/Seq Scan on (files|file_dataset)/);
-  });
 });

@@ -52,40 +52,6 @@ test('SlowDown in the middle of a copy: fewer in flight, and every part once, in
   expect(mostSince).toBeLessThan(20);
 });
 
-test('S3 that keeps asking to slow down is waited for as long as the caller allows', async () => {
-  const plan = planMultipart(header.length, source.bodySize);
-  let calls = 0;
-  const upload: MultipartUpload = {
-    uploadId: 'u',
-    uploadPart: async () => {
-      calls += 1;
-      throw unavailable('slow down', { wantsFewerCalls: true });
-    },
-    copyPart: () => Promise.reject(new Error('not called')),
-    parts: async () => [],
-    complete: () => Promise.reject(new Error('not called')),
-    abort: async () => {},
-  };
-  const archive = {
-    head: () => Promise.reject(new Error('not called')),
-    read: async (_: unknown, { start, end }: { start: number; end: number }) => Buffer.alloc(end - start),
-  };
-  let now = 0;
-  const sleep = async (milliseconds: number) => {
-    now += milliseconds;
-  };
-  const timing = { now: () => new Date(now), sleep, random: () => 1 };
-  const sending = sendParts(upload, { header, body: source }, plan, {
-    archive,
-    remainingMs: () => 900_000,
-    patienceMs: 5_000,
-    timing,
-  });
-  await expect(sending).rejects.toThrow(expect.objectContaining({ wantsFewerCalls: true }));
-  // Pauses of 0.5, 1, 2 and 4 seconds: the last ends after 7.5.
-  expect([calls, now]).toEqual([4, 7_500]);
-});
-
 test('the checksum of a container follows from header and body, and from nothing when the body has none', async () => {
   const body = Buffer.alloc(100_003, 'body');
   const crc64nvme = formatCrc(await crcOf(body));

@@ -8,7 +8,7 @@ import { ExportWorld, vectorKey } from '../../../helpers/export-world.ts';
 import { FakeDirectUrls } from '../../../helpers/fake-direct-urls.ts';
 import { CrashError } from '../../../helpers/port-calls.ts';
 
-const [bob, carol] = [vectorKey('bob'), vectorKey('carol')];
+const bob = vectorKey('bob');
 const MiB = 1024 * 1024;
 const large = 20 * MiB + 17;
 const hour = 3_600_000;
@@ -94,13 +94,6 @@ describe('asked for again, it', () => {
     const again = await assemble();
     expect(again).toEqual({ ...first, reused: true });
     expect([copied(), world.outbox.writes]).toEqual([copies, 1]);
-  });
-
-  test('by another key or another file is another object', async () => {
-    await assemble();
-    await assemble(container(carol));
-    await assemble(containerOf({ ...(await file()), fileId: 'EGAF2' }, bob.publicKey, world.direct));
-    expect(objects()).toHaveLength(3);
   });
 
   test('at the same moment ends as one object for both callers', async () => {

@@ -81,11 +81,6 @@ describe('an object', () => {
     expect(await object(visa)).toMatchObject({ size: 66_001, checksums: [{ type: 'etag', checksum: etag }] });
   });
 
-  test('of which ingestion recorded no size has that of its body', async () => {
-    world.facts = facts({ decryptedFileSize: undefined });
-    expect(await object(visa)).toMatchObject({ size: 66_001, checksums: [{ type: 'sha-256' }, { type: 'md5' }] });
-  });
-
   test.each([[[100n, 50n]], [[100n, 20n, 7n, 30n]], [[100n]]])(
     'behind the edit list %s has the size and the checksums that ingestion recorded of the kept bytes',
     async (editList) => {

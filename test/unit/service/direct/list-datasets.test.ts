@@ -139,18 +139,6 @@ describe('the files of a dataset', () => {
         ],
       });
     });
-
-    // An unknown file, one of another dataset and an impossible id are refused alike.
-    test.each([
-      [{ per_page: '50001' }, ['per_page']],
-      [{ per_page: 'x', after: 'EGAF77' }, ['per_page', 'after']],
-      [{ after: '' }, ['after']],
-      [{ after: 'EGAF1\0' }, ['after']],
-    ])('%j breaks the rules of %j', async (query, fields) => {
-      const violations = fields.map((field) => expect.objectContaining({ field }));
-      await expect(reply('EGAD1', undefined, query)).rejects.toMatchObject({ code: 'invalid_request', violations });
-      expect(catalogue.read).toBe(0);
-    });
   });
 
   test('have every member, null where nothing is known', async () => {

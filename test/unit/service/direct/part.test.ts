@@ -60,12 +60,6 @@ describe('a part of a file', () => {
     expect(new Set(nonces).size).toBe(2);
   });
 
-  test('has a name that tells it from the whole and from other parts', async () => {
-    const { part } = worldWith();
-    expect((await part({ start: 10, end: 20 })).fileName).toBe('EGAF1-sample.bam.10-20.c4gh');
-    expect((await part({ start: 10, end: 300_000 })).fileName).toBe('EGAF1-sample.bam.10-200000.c4gh');
-  });
-
   test.each([200_000, 200_001, 9_007_199_254_740_990])(
     'from %i on there is none: the refusal says the size',
     async (start) => {

@@ -118,28 +118,3 @@ test('a failure of S3 comes through as it is', async () => {
   world.calls.failAt(0, 'before', trouble);
   expect((await outcomeOf(made.stream(0, 10))).error).toBe(trouble);
 });
-
-test('a short read and one of 1.25 MiB are under way, and the first is given out before the second has ended', async () => {
-  const waiting: { readonly start: number; readonly end: () => void }[] = [];
-  const { file, world } = worldWith({ archiveFileSize: 100 * segment });
-  const archive = {
-    head: async () => ({ size: 100 * segment, etag: '"e"', lastModified: new Date(0), metadata: {} }),
-    read: (_: unknown, { start, end }: { start: number; end: number }) =>
-      new Promise<Uint8Array>((resolve) => {
-        // Every segment of it is the first one of the vectors.
-        const first = vector('edit/body.bin').subarray(0, segment);
-        const bytes = Buffer.concat(Array.from({ length: (end - start) / segment }, () => first));
-        waiting.push({ start, end: () => resolve(bytes) });
-      }),
-  };
-  const made = await plaintextOf(file, { ...world.direct, archive });
-  expect(made.size).toBe(100 * 65_536);
-  const pieces = made.stream(0, made.size)[Symbol.asyncIterator]();
-  const first = pieces.next();
-  expect(waiting.map(({ start }) => start)).toEqual([0, segment]);
-  waiting[0]!.end();
-  const { value } = await first;
-  expect(plaintext.subarray(0, 65_536).equals(value as Buffer)).toBe(true);
-  expect(waiting).toHaveLength(2);
-  await pieces.return?.();
-});

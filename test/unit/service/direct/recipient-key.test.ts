@@ -53,11 +53,6 @@ describe('the key', () => {
   });
 });
 
-test.each(['CRYPT4GH', 'crypt4gh'])('the format is %s in any case of letters', (destinationFormat) => {
-  const request = httpRequest({ headers: { 'Public-Key': base64 }, query: { destinationFormat } });
-  expect(hex(requestedRecipient(request))).toBe(alice);
-});
-
 test.each([{}, { destinationFormat: 'plain' }, { destinationFormat: 'PLAIN' }])(
   '%j without a key means the plaintext',
   (query) => {
@@ -66,26 +61,6 @@ test.each([{}, { destinationFormat: 'plain' }, { destinationFormat: 'PLAIN' }])(
 );
 
 const key = { 'Public-Key': base64 };
-test.each<[string, RequestParts, string[]]>([
-  [
-    'two headers',
-    { headers: { ...key, 'X-C4GH-Public-Key': '' }, query: crypt4gh },
-    ['Public-Key', 'X-C4GH-Public-Key'],
-  ],
-  ['a header twice', { headers: { 'Public-Key': [base64, base64] }, query: crypt4gh }, ['Public-Key']],
-  ['another format', { headers: key, query: { destinationFormat: 'AES256' } }, ['destinationFormat']],
-  ['another format without a key', { query: { destinationFormat: '' } }, ['destinationFormat']],
-  ['the format twice', { headers: key, query: { destinationFormat: ['CRYPT4GH', 'CRYPT4GH'] } }, ['destinationFormat']],
-  ['no key', { query: crypt4gh }, ['Public-Key']],
-  ['a key without the format', { headers: key }, ['destinationFormat']],
-  [
-    'everything',
-    { headers: { 'X-C4GH-Public-Key': 'x' }, query: { destinationFormat: 'ZIP' } },
-    ['X-C4GH-Public-Key', 'destinationFormat'],
-  ],
-])('%s: every broken rule is named', (_, parts, fields) => {
-  expect(fieldsOf(parts)).toEqual(fields);
-});
 
 test('a missing key is refused with the header to send', () => {
   expect(fieldsOf({}, requiredRecipientKey as (request: never) => unknown)).toEqual(['Public-Key']);

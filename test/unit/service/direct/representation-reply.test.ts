@@ -120,15 +120,6 @@ describe('a file that is too large for one reply', () => {
   });
 });
 
-test('an empty file is an empty reply', async () => {
-  const empty = { size: 0, async *stream() {} };
-  const reply = await get({}, 'GET', empty);
-  expect(reply).toMatchObject({ status: 200, headers: { 'Content-Length': '0' } });
-  expect(await sent(reply.body)).toEqual({ text: '', error: undefined });
-  expect(await get({ Range: 'bytes=-5' }, 'GET', empty)).toMatchObject({ status: 200 });
-  await expect(get({ Range: 'bytes=0-' }, 'GET', empty)).rejects.toMatchObject({ size: 0 });
-});
-
 describe('a failure', () => {
   const broken = unavailable('S3 is down');
 

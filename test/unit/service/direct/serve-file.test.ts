@@ -126,18 +126,6 @@ describe('refused', () => {
       await expect(get({}, token)).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(world.calls.names).toEqual([]);
   });
-
-  test.each([
-    [
-      'everything at once',
-      { query: { destinationFormat: 'x', endCoordinate: '-1', redirect: '' }, headers: { Range: 'bytes=0-1' } },
-      ['destinationFormat', 'endCoordinate', 'startCoordinate', 'Range', 'redirect'],
-    ],
-  ])('%s: every broken rule is named', async (_, parts, fields) => {
-    const violations = fields.map((field) => expect.objectContaining({ field }));
-    await expect(get(parts)).rejects.toMatchObject({ code: 'invalid_request', violations });
-    expect(world.calls.names).toEqual([]);
-  });
 });
 
 test('damage is reported with the id of the file', async () => {

@@ -194,32 +194,10 @@ describe('a request is accepted', () => {
     expect(await world.requestRow(id)).toMatchObject({ requested_at: expected });
   });
 
-  test.each([
-    ['doi:1', 'EGAD1'],
-    ['EGAD1', 'doi:1'],
-    ['doi:1', 'doi:1'],
-  ])('for the dataset %s by a visa for %s', async (datasetId, granted) => {
-    world.grant(granted);
-    expect(await consume({ ...request, datasetId })).toMatchObject({
-      outcome: 'accepted',
-      datasetId: 'EGAD1',
-      files: 2,
-    });
-    expect(await world.requestRow(id)).toMatchObject({ dataset_id: 'EGAD1' });
-  });
-
   test('for the subject of the first visa that grants the dataset', async () => {
     world.visas.set('visa', [grant('EGAD3', 'r2'), grant('EGAD1'), grant('EGAD1', 'r3')]);
     await consume(request);
     expect(await world.requestRow(id)).toMatchObject({ recipient });
-  });
-
-  test('for a file in several datasets through the first that is granted and released', async () => {
-    world.visas.set('visa', [grant('EGAD5'), grant('EGAD3'), grant('EGAD2')]);
-    expect(await consume(oneFile('F9'))).toEqual({ outcome: 'accepted', requestId: id, datasetId: 'EGAD3', files: 1 });
-    expect(world.sentFiles).toEqual([{ requestId: id, fileId: 'F9' }]);
-    expect(await trail(id)).toEqual([['accepted', null, 'fega', 'EGAD3', 'F9', recipient, fingerprint]]);
-    expect(await world.requestRow(id)).toMatchObject({ kind: 'file', file_id: 'F9' });
   });
 
   test('once: a visa that expires before the redelivery cannot cut it in half', async () => {
@@ -340,15 +318,6 @@ describe('a quota of the outbox', () => {
   test('counts the one file that was asked for', async () => {
     expect([await ask('G3', id), await ask('G1', other), await ask('BYTE', third)]).toEqual(Array(3).fill('accepted'));
   });
-
-  test.each(['null', '-1', '-9000000000000000000'])(
-    'takes no room for a body of which the catalogue says %s',
-    async (size) => {
-      await world.database.sql(`update sda.files set archive_file_size = ${size} where stable_id = 'G1'`);
-      world.quota = { gib: 8, expiryDays: 30 };
-      expect([await ask('BOTH', id), await ask('BYTE', other)]).toEqual(['accepted', 'accepted']);
-    },
-  );
 
   test.each([
     ['expired, whatever a late deletion takes', "changed_at = now() - interval '32 days'"],

@@ -77,16 +77,6 @@ describe('one request', () => {
     expect(await records.find('fega', second)).toBeUndefined();
   });
 
-  test('that is settled counts a file that a newer export wrote as the list does', async () => {
-    const receipt = { staged: 2, staged_bytes: 21 };
-    await add(first, settled('incomplete', receipt), { staged: 1, superseded: 2, rejected: 1 });
-    const [inList] = await records.newest('fega', {}, 0);
-    expect(inList).toMatchObject({ counts: { total: 4, staged: 2 }, bytes: 21 });
-    expect(await records.find('fega', first)).toMatchObject({
-      ...{ counts: { total: 4, staged: 2, superseded: 1, rejected: 1 }, bytes: 21 },
-    });
-  });
-
   test('that could not be read has neither dataset nor recipient', async () => {
     await database.sql(`insert into data_out.requests (request_id, requested_at, archive_kind, state, reason, settled_revision)
       values ('${first}', now(), 'fega', 'rejected', 'malformed_message', 1)`);
@@ -127,14 +117,6 @@ describe('the files of a request', () => {
       { ...common, fileId: 'EGAF30001', state: 'pending' },
       { ...common, fileId: 'EGAF40001', state: 'superseded', supersededBy: second },
     ]);
-  });
-
-  test('come 1,000 per page', async () => {
-    await add(first, {}, { staged: 2001 });
-    await add(second, {}, { staged: 1 });
-    const pages = await Promise.all([0, 1, 2, 3].map((page) => records.files(first, page)));
-    expect(pages.map(({ length }) => length)).toEqual([1000, 1000, 1, 0]);
-    expect(pages[1]?.[0]?.fileId).toBe('EGAF01001');
   });
 });
 

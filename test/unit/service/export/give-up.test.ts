@@ -120,15 +120,6 @@ test('a request on which no delivery could decide is rejected as failed', async 
   expect([world.sentFiles, settling()]).toEqual([[], []]);
 });
 
-test('a request that was rejected for another reason stays so', async () => {
-  await world.event('EGAD1', 'deprecated');
-  request();
-  // The answer to the last statement is lost each time.
-  await fail('exportRequests', () => world.calls.crashAt(world.queues.exportRequests[0]?.receives ? 0 : 3, 'after'));
-  expect(await world.recordDeadLetter()).toMatchObject({ isRejected: false, givenUp: [] });
-  expect(await world.requestRow(id)).toMatchObject({ reason: 'not_released' });
-});
-
 test('a message of deliveries goes, and the sweep settles its request', async () => {
   request();
   await world.consume();

@@ -300,14 +300,6 @@ describe('more files than one receipt lists', () => {
     expect(await requestRow()).toMatchObject({ staged: 1, settled_revision: 1, receipt: name });
   });
 
-  test('that fill their receipts have no empty one', async () => {
-    await world.database.sql("delete from data_out.request_files where file_id = 'F5'");
-    await world.database.sql('update data_out.requests set files = 4');
-    await settleInParts();
-    expect(world.outboxNames(true)).toEqual([name, `EGAD1-${own}.part-1.delivery.jws`].sort());
-    expect(await receipt()).toMatchObject({ part: 2, parts: 2, missing: [{ file_id: 'F3' }, { file_id: 'F4' }] });
-  });
-
   test('are read again only after the last part that an invocation has written before it died', async () => {
     world.calls.after('outbox.put', () => world.calls.after('outbox.put', () => Promise.reject(new Error('died'))));
     await expect(settleInParts()).rejects.toThrow('died');

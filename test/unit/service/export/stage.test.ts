@@ -4,9 +4,7 @@ import { type DenyListEntry, entryHash } from '../../../../lib/contract/deny-lis
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { decrypt, encryptHeader } from '../../../../lib/crypt4gh/index.ts';
 import { unavailable } from '../../../../lib/errors.ts';
-import { findOrders } from '../../../../lib/service/export/stage/order.ts';
 import { stageFiles } from '../../../../lib/service/export/stage/stage.ts';
-import type { SqlExecutor } from '../../../../lib/service/stores/rds/data-api.ts';
 import { ExportPipeline, subject } from '../../../helpers/export-pipeline.ts';
 import { vector, vectorKey } from '../../../helpers/export-world.ts';
 
@@ -149,14 +147,6 @@ describe('two requests for one container', () => {
           : { state: 'superseded', superseded_by: higher.id, outbox_key: key },
       );
     }
-  });
-
-  test('an object that this service did not write is replaced', async () => {
-    const id = await sent();
-    const found = { bytes: Buffer.from('?'), etag: '"x"', lastModified: new Date(0), metadata: {} };
-    world.outbox.objects.set(key, found);
-    await world.stage();
-    expect(container()?.metadata).toMatchObject({ 'request-id': id });
   });
 
   test('a container that changes twice while it is written comes back', async () => {
@@ -322,24 +312,6 @@ describe('any other error', () => {
     expect(await world.stage()).toMatchObject([{ end: { error: { code: 'temporarily_unavailable' } } }]);
     expect(world.calls.names).not.toContain('archive.readWhole');
   });
-});
-
-test('a row is looked up by its ids, so that no key or header travels to the database again', async () => {
-  await sent();
-  const asked: unknown[] = [];
-  const { query, execute } = world.db;
-  const db: SqlExecutor = {
-    execute,
-    query: (row, text, parameters) => {
-      asked.push(parameters?.wanted);
-      return query(row, text, parameters);
-    },
-  };
-  const [order] = await findOrders(db, [{ requestId: older.id, fileId: 'EGAF1' }]);
-  expect(order).toMatchObject({ publicKey: expect.any(Uint8Array), dependsOn: expect.any(Array) });
-  await findOrders(db, [order!]);
-  const wanted = { json: [{ request_id: older.id, file_id: 'EGAF1' }] };
-  expect(asked).toEqual([wanted, wanted]);
 });
 
 test('a delivery that finds its file staged by another one meanwhile leaves the container', async () => {

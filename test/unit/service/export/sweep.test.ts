@@ -47,14 +47,6 @@ test('files of which nothing changed for 14 days are given up, with their audit 
   expect(world.queues.deliveries.map(({ body }) => body)).toEqual([`{"requestId":"${id}"}`]);
 });
 
-test('an old request whose file was tried again lately is left alone', async () => {
-  const id = await accepted();
-  await age(id, 20);
-  await sql('update data_out.request_files set changed_at = now()');
-  expect(await world.sweep()).toEqual({ deleted: 0, givenUp: [], sent: 0, settling: 0, overdue: 0 });
-  expect(await world.statesOf(id)).toEqual(['F1: sent', 'F2: sent', 'F3: sent']);
-});
-
 test('files that wait for more than an hour are sent, others not yet', async () => {
   const [old, young] = [await accepted("'waiting'"), await accepted("'waiting'")];
   await sql(`update data_out.request_files set changed_at = now() - case request_id when '${old}' then interval '61 minutes'

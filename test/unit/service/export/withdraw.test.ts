@@ -99,21 +99,6 @@ describe('an object under the key that is not meant stays', () => {
   }); // biome-ignore format: one table
 });
 
-describe('a container that the lifecycle rule has removed', () => {
-  test('ends its row in a report, too', async () => {
-    const id = await delivered('EGAD1', ['EGAF1']);
-    world.outbox.objects.delete(keyOf('EGAF1'));
-    expect(await deprecateAndWithdraw(1, false)).toEqual([]);
-    expect([await world.statesOf(id), settlingNext()]).toEqual([['EGAF1: withdrawn'], [id]]);
-  });
-
-  test('a request that was settled too long ago is not looked at', async () => {
-    await delivered();
-    await world.database.sql("update data_out.requests set settled_at = now() - interval '33 days'");
-    expect([await deprecateAndWithdraw(), world.outboxNames().length]).toEqual([[], 2]);
-  });
-});
-
 describe('a file that was given up', () => {
   beforeEach(async () => {
     await world.addDataset('EGAD1', ['EGAF1']);
@@ -162,12 +147,6 @@ test('all rows under the key go, also superseded ones, and each of their request
   expect([await world.statesOf(second), settlingNext()]).toEqual([['EGAF1: withdrawn'], [first, second].sort()]);
 });
 
-test('two rows of one container count once', async () => {
-  await delivered('EGAD1', ['EGAF1'], new Date(Date.now() - 2000));
-  await delivered();
-  expect(await deprecateAndWithdraw()).toEqual([{ datasetId: 'EGAD1', found: 1, removed: 1 }]);
-});
-
 describe('containers of direct access', () => {
   test('of the dataset go, with an audit row', async () => {
     hold(direct);
@@ -205,18 +184,6 @@ describe('a run', () => {
     // The newest comes first.
     expect(await world.withdraw(1)).toEqual([{ datasetId: 'EGAD1', found: 2, removed: 2 }]);
     expect(await world.withdraw(1)).toEqual([{ datasetId: 'EGAD2', found: 1, removed: 1 }]);
-  });
-
-  test('reads more than a page of rows', async () => {
-    const ids = Array.from({ length: 450 }, (_, n) => `F${String(n).padStart(3, '0')}`);
-    const id = await delivered('EGAD1', ['EGAF1']);
-    await world.database.sql(`update data_out.request_files set file_id = 'A', outbox_key = '${prefix}/A-A.bin.c4gh'`);
-    const rows = ids.map((fileId) => `('${id}', '${fileId}', 'staged', '${keyOf(fileId)}')`);
-    await world.database.sql(
-      `insert into data_out.request_files (request_id, file_id, state, outbox_key) values ${rows.join(', ')}`,
-    );
-    for (const fileId of ids) hold(keyOf(fileId));
-    expect(await deprecateAndWithdraw()).toEqual([{ datasetId: 'EGAD1', found: 450, removed: 450 }]);
   });
 
   test('after a failure continues', async () => {

@@ -176,10 +176,4 @@ describe('a grant is recorded', () => {
     await stream(name, { authorizer: { isAdmitted: 'true', archiveUser: 'ana@archive' } });
     expect(served).toEqual([{ ...known, method: 'GET', recipients: [mine], archiveUser: 'ana@archive' }]);
   });
-
-  test('not for a refused request', async () => {
-    await stream('theirs.c4gh').catch(() => {});
-    await stream(name, { headers: {} }).catch(() => {});
-    expect(served).toEqual([]);
-  });
 });

@@ -52,19 +52,6 @@ test('several recipients are merged in name order, a name once and the first rec
   expect(await findFile(outbox, [third], 'e')).toBeUndefined();
 });
 
-test('large parts are merged without loss over S3 pages', async () => {
-  outbox.stage(first.prefix, ...numbered(2100));
-  outbox.stage(second.prefix, ...numbered(3050));
-  outbox.stage(third.prefix, ...numbered(10, 'z'));
-  const names = (await collect(mergedListing(outbox, [first, second, third]))).map(({ name }) => name);
-  expect(names).toEqual([...numbered(3050), ...numbered(10, 'z')].map(({ name }) => name));
-});
-
-test('no recipient, and a recipient without files, have an empty listing', async () => {
-  expect(await collect(mergedListing(outbox, []))).toEqual([]);
-  expect(await collect(mergedListing(outbox, [first]))).toEqual([]);
-});
-
 test('no S3 page is read beyond the rows that are wanted, and the listing is closed', async () => {
   outbox.stage(first.prefix, ...numbered(5000));
   await collect(slice(mergedListing(outbox, [first]), 1000, 1000));

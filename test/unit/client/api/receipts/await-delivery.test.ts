@@ -80,14 +80,6 @@ describe('a new receipt', () => {
     expect(world.pauses).toEqual([]);
   });
 
-  test('is looked for with growing pauses', async () => {
-    const looks = [...Array.from({ length: 14 }, () => () => {}), () => put(receipt)];
-    expect(await awaited({}, looks)).toEqual(receipt);
-    expect(world.pauses.slice(0, 4)).toEqual([5_000, 7_500, 11_250, 16_875]);
-    expect(world.pauses.at(-1)).toBe(300_000);
-    expect(downloads()).toBe(1);
-  });
-
   test('is not one that the folder has, but another generation of it is', async () => {
     const again = { ...receipt, generation: 2, iat: seconds('2026-11-22T12:00:00Z') };
     put(receipt);
@@ -149,11 +141,6 @@ describe('the waiting', () => {
     world.faults.break({ on: 'api', fault: { kind: 'answer', status: 503 }, times: 3 });
     expect(await awaited()).toMatchObject({ jti: requestId(1) });
     expect(retried).toHaveLength(3);
-  });
-
-  test('ends when the visa is refused', async () => {
-    world.visa = 'expired-visa';
-    await expect(awaited()).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
   test('ends when the service has no keys', async () => {

@@ -71,13 +71,6 @@ describe('a whole file', () => {
     expect(await verified([listed])).toMatchObject([{ state: 'differs', detail: expect.stringContaining('bytes') }]);
   });
 
-  test('with a header for another key is verified by the plaintext alone', async () => {
-    const other = await containerOf(plaintext, publicKey);
-    await put(name, other);
-    expect(await verified([listed])).toMatchObject([{ state: 'differs', detail: expect.stringContaining('header') }]);
-    expect(await verified([listed], withKey)).toMatchObject([{ state: 'plaintext' }]);
-  });
-
   test('with an edit list is verified by the plaintext that was submitted, of which the list keeps a part', async () => {
     const source = [plaintext];
     const edited = Buffer.concat(await all(encrypt(source, { recipients: [publicKey], editList: [10n, 100n] })));
@@ -143,12 +136,6 @@ describe('a file that is missing', () => {
     const inOutbox = async () => new Set([name]);
     expect(await verified([listed], { inOutbox })).toMatchObject([{ state: 'not_downloaded' }]);
     expect(await verified([listed], { inOutbox: async () => new Set() })).toMatchObject([{ name, state: 'expired' }]);
-  });
-
-  test('does not make the outbox be asked while others exist', async () => {
-    await put(name, container);
-    const inOutbox = () => Promise.reject(new Error('asked'));
-    expect(await verified([listed], { inOutbox })).toHaveLength(1);
   });
 
   test('was not delivered, if the receipt says so', async () => {

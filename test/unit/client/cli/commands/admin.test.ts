@@ -66,16 +66,6 @@ const exportOne = (...more: string[]) =>
   run('admin', 'export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', ...more);
 
 describe('admin export', () => {
-  test('says that nothing is approved yet', async () => {
-    const { stdout, stderr, exitCode } = await exportOne();
-    expect({ stdout, exitCode }).toEqual({
-      stdout: `EGAD1: queued, request ${requestId}; nothing is approved yet\n`,
-      exitCode: 0,
-    });
-    expect(stderr).toContain(`data-out admin show ${requestId}`);
-    expect(calls).toEqual(['POST /v1/export/fega']);
-  });
-
   test.each([
     ['complete', 0],
     ['rejected', 3],
@@ -88,18 +78,6 @@ describe('admin export', () => {
     expect(exitCode).toBe(code);
     // The end of the export is not an end of the waiting.
     expect(stderr).not.toContain('continues');
-  });
-
-  test.each([
-    ['visa_expired', 'the token has expired\n', 'Ask the recipient for a new visa.\n'],
-    ['constructor', '\n', 'Ask the operator.\n'],
-  ])('--wait says why an export was rejected, and what to do: %s', async (reason, why, remedy) => {
-    replies[one] = { ...shownExport({ state: 'rejected', reason }), files: [], page: 0 };
-    const { stderr } = await exportOne('--wait');
-    const colon = why === '\n' ? '' : ': ';
-    expect(stderr).toContain(
-      `the export ${requestId} is rejected (${reason})${colon}${why}Nothing was staged. ${remedy}`,
-    );
   });
 
   test('Ctrl-C while it waits leaves the export running, and says so', async () => {
@@ -138,15 +116,6 @@ describe('admin export', () => {
     expect(calls).toEqual(['POST /v1/export/fega']);
   });
 
-  test.each([429, 503])('is sent again when the service says that it was not taken: %i', async (status) => {
-    loses = (response) => {
-      loses = undefined;
-      response.writeHead(status).end();
-    };
-    expect((await exportOne()).exitCode).toBe(0);
-    expect(calls).toEqual(['POST /v1/export/fega', 'POST /v1/export/fega']);
-  });
-
   test('of a batch says what happened to each row, and sends again what was rejected', async () => {
     const rows = 'EGAD1,jane.jwt,jane.pub\nEGAD1,jane.jwt,jane.pub\n';
     await writeFile(join(folder, 'rows.csv'), `id,visa,public_key\n${rows}`);
@@ -176,40 +145,12 @@ describe('admin list', () => {
     bytes: 2048,
   });
 
-  test('is a table of the newest', async () => {
-    const uncounted = { total: 9, staged: null, pending: null };
-    const exports = [row({ state: 'rejected', reason: 'not_released' }), { ...row(), counts: uncounted, bytes: null }];
-    replies['/v1/export/fega'] = { exports, page: 0 };
-    const { stdout, stderr, exitCode } = await run('admin', 'list');
-    expect(exitCode).toBe(0);
-    expect(stdout.split('\n')).toEqual([
-      'REQUESTED         STATE                    ID      FILES     SIZE  REQUEST',
-      `2026-11-21 10:00  rejected (not_released)  EGAD1  1 of 3  2.0 KiB  ${requestId}`,
-      `2026-11-21 10:00  staging                  EGAD1  ? of 9           ${requestId}`,
-      '',
-    ]);
-    expect(stderr.split('\n')).toEqual([
-      'not_released: the newest event of the dataset is not "released". Ask the operator to release the dataset, then export again.',
-      '2 exports',
-      '',
-    ]);
-    expect(calls).toEqual(['GET /v1/export/fega?page=0']);
-  });
-
   test('passes state, time, page and kind on, and says when there may be more', async () => {
     replies['/v1/export/gdi'] = { exports: Array(100).fill(row()), page: 1 };
     const argv = ['--state', 'withdrawn', '--since', '2026-11-22T08:00+01:00', '--page', '2', '--kind', 'gdi'];
     const { stderr } = await run('admin', 'list', ...argv);
     expect(calls).toEqual(['GET /v1/export/gdi?page=1&state=withdrawn&since=2026-11-22T07%3A00%3A00.000Z']);
     expect(stderr).toBe('100 exports; --page 3 may have more\n');
-  });
-
-  test('may be empty, and takes no other state and no other time', async () => {
-    expect(await run('admin', 'list')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no exports\n' });
-    calls.length = 0;
-    expect(await run('admin', 'list', '--state', 'odd')).toMatchObject({ exitCode: 2 });
-    expect(await run('admin', 'list', '--since', 'monday')).toMatchObject({ exitCode: 2 });
-    expect(calls).toEqual([]);
   });
 });
 
@@ -218,15 +159,6 @@ describe('admin show', () => {
     { state: 'incomplete', settledAt: '2026-11-21T10:09:00.000Z', generation: 2, receipt: 'EGAD1-x.delivery.jws' },
     { staged: 1000, given_up: 1 },
   );
-  const file = (index: number, more = {}) => ({
-    fileId: `EGAF${index}`,
-    state: 'staged',
-    reason: null,
-    supersededBy: null,
-    bytes: 10,
-    changedAt: '2026-11-21T10:00:01.000Z',
-    ...more,
-  });
 
   test('says what is known', async () => {
     replies[one] = { ...shown, files: [], page: 0 };
@@ -244,22 +176,6 @@ describe('admin show', () => {
       'receipt     EGAD1-x.delivery.jws',
       '',
     ]);
-  });
-
-  test('--files reads page after page', async () => {
-    const first = Array.from({ length: 1000 }, (_, index) => file(index));
-    const last = [file(1000, { state: 'given_up', reason: 'no_answer', bytes: null })];
-    const respond = (page: number) => ({ ...shown, files: page === 0 ? first : last, page });
-    replies = new Proxy({}, { get: () => respond(calls.length - 1) });
-    const { stdout, stderr } = await run('admin', 'show', requestId, '--files');
-    expect(calls).toEqual([`GET ${one}?page=0`, `GET ${one}?page=1`]);
-    expect(stdout).toMatch(/\nFILE +STATE +SIZE +REASON\n/);
-    expect(stdout).toMatch(/\nEGAF1000 +given_up +no_answer\n$/);
-    expect(stderr).toMatch(/^no_answer: the last attempt timed out or crashed\. Ask the operator\.\n$/);
-    calls.length = 0;
-    const json = await run('admin', 'show', requestId, '--files', '--json');
-    expect(JSON.parse(json.stdout).files).toHaveLength(1001);
-    expect(json.stderr).toBe('');
   });
 
   test('of an unknown request says in what case it is worth asking again', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -95,27 +95,6 @@ describe('a folder', () => {
     expect((await read(`open/${largePlain}`)).equals(plaintexts[0])).toBe(true);
   });
 
-  test('resumes without receipts, by comparing with the containers', async () => {
-    await rm(join(folder, 'data', receiptName));
-    for (const before of ['', ' (2 before)']) {
-      const { exitCode, stderr } = await toOpen();
-      expect(exitCode).toBe(10);
-      expect(stderr).toContain(`2 of 2 files decrypted${before}, none verified\n`);
-    }
-    await appendFile(join(folder, 'open', smallPlain), 'more');
-    expect(await toOpen()).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('with other content') });
-  });
-
-  test('under the submitted paths is found in the receipts', async () => {
-    await deliver(listed.map((file, index) => ({ ...file, path: `/study/${index}.bam` })));
-    await rm(join(folder, 'data', smallName));
-    await rm(join(folder, 'data', largeName));
-    await put('data/study/0.bam.c4gh', large);
-    await put('data/study/1.bam.c4gh', small);
-    expect(await toOpen()).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('2 verified') });
-    expect(await namesIn('open/study')).toEqual(['0.bam', '1.bam']);
-  });
-
   test('with edit lists is verified by what was submitted', async () => {
     const edited = Buffer.from(
       await collect(encrypt([plaintexts[0]], { recipients: [publicKey], editList: [5n, 10n] })),
@@ -168,20 +147,6 @@ describe('--delete', () => {
     expect(await namesIn('open')).toEqual([largePlain, smallPlain]);
   });
 
-  test('run again at the end, says that nothing is left; a folder without receipts is still a mistake', async () => {
-    await toOpen('--delete');
-    const { exitCode, stderr } = await toOpen('--delete');
-    expect({ exitCode, stderr }).toEqual({
-      exitCode: 0,
-      stderr: 'no file below data ends in .c4gh: nothing is left to decrypt.\n',
-    });
-    expect((await toOpen()).exitCode).toBe(4);
-    await rm(join(folder, 'open'), { recursive: true });
-    expect((await toOpen('--delete')).exitCode).toBe(4);
-    await rm(join(folder, 'data', receiptName));
-    expect((await toOpen('--delete')).exitCode).toBe(4);
-  });
-
   test('keeps what no receipt names, and what one cannot prove', async () => {
     const { plaintext_sha256: _, ...bare } = listed[0];
     await deliver([bare]);
@@ -231,26 +196,9 @@ describe('a container that is cut off', () => {
       expect(one.stdout).toHaveLength(0);
     }
   });
-
-  test.each(cuts)('%s: without a receipt, decrypt says so, or that it is not verified', async (_where, size) => {
-    await rm(join(folder, 'data', receiptName));
-    await truncate(join(folder, 'data', largeName), size);
-    const { exitCode, stderr } = await decrypt(`data/${largeName}`);
-    if ((size - headerBytes) % segmentBytes === 0) {
-      expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('not verified') });
-    } else {
-      expect({ exitCode, stderr }).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('cut off') });
-      expect(stderr).not.toContain('any data key');
-    }
-  });
 });
 
 describe('the keys of the receipts', () => {
-  test('can come from a file', async () => {
-    await put('jwks.json', Buffer.from(JSON.stringify(signer.keySet)));
-    expect((await toOpen('--keys', 'jwks.json', '--url', 'http://127.0.0.1:9/')).exitCode).toBe(0);
-  });
-
   test('that do not come stop nothing but the verification', async () => {
     const { exitCode, stderr } = await toOpen('--url', 'http://127.0.0.1:9/');
     expect({ exitCode, stderr }).toMatchObject({

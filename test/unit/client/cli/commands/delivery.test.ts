@@ -1,17 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { calculateJwkThumbprint } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
-import {
-  formatPrivateKey,
-  formatPublicKey,
-  generateKeyPair,
-  publicKeyFingerprint,
-} from '../../../../../lib/crypt4gh/index.ts';
+import { formatPrivateKey, generateKeyPair, publicKeyFingerprint } from '../../../../../lib/crypt4gh/index.ts';
 import type { Terminal } from '../../../../../lib/terminal/terminal.ts';
 import { runCli } from '../../../../helpers/cli-run.ts';
 import { containerOf } from '../../../../helpers/client-world.ts';
@@ -95,29 +90,6 @@ describe('download', () => {
     expect(await inFolder()).toEqual([receiptName, ...names]);
   });
 
-  test('fetches each receipt once', async () => {
-    deliver();
-    deliverLater();
-    await download('--all');
-    expect(server.count(/^GET \/v1\/stream\/.*\.delivery\.jws$/)).toBe(2);
-    expect(server.count(/^GET \/bucket\/.*\.delivery\.jws$/)).toBe(2);
-    expect(await inFolder()).toHaveLength(4);
-    // The next run reads them to verify, and keeps those that are in the folder.
-    const before = await stat(join(folder, 'data', receiptName));
-    await download('--all');
-    expect((await stat(join(folder, 'data', receiptName))).ino).toBe(before.ino);
-    expect(before.mtimeMs).toBe(1_700_000_000_000);
-  });
-
-  test('replaces a receipt of an earlier generation', async () => {
-    deliver();
-    await download('--all');
-    const newer = signer.sign(receiptOf(files, { generation: 2 }));
-    server.put(receiptName, newer, new Date(1_700_000_100_000));
-    await download('--all');
-    expect(await readFile(join(folder, 'data', receiptName))).toEqual(newer);
-  });
-
   test('sends no credentials when it asks for the keys', async () => {
     deliver();
     await download('--all');
@@ -141,35 +113,9 @@ describe('download', () => {
       await writeFile(join(folder, 'data/study/x.bam.c4gh'), Buffer.alloc(containers[0]!.length));
       expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
     });
-
-    test('puts the ids before the names of two files of one path, and says which is not downloaded', async () => {
-      under(['in/x.bam', 'in/X.bam']);
-      expect(await download(names[0], '--original-paths')).toMatchObject({ exitCode: 0 });
-      expect((await readFile(join(folder, 'data/in', names[0]))).equals(containers[0]!)).toBe(true);
-      const partly = await verify();
-      expect(partly.stdout).toMatch(/^in\/EGAF00000000001-a\.bam\.c4gh +bytes /m);
-      expect(partly.stdout).toMatch(/^EGAF00000000002-b\.bam\.c4gh +not downloaded /m);
-      expect(partly.exitCode).toBe(10);
-      expect(await download('--all', '--original-paths')).toMatchObject({ exitCode: 0 });
-      expect((await readdir(join(folder, 'data/in'))).sort()).toEqual(names);
-      expect((await verify()).exitCode).toBe(0);
-    });
   });
 
   describe('reads receipts', () => {
-    const ofFile = (index: number, jti: number) => {
-      const name = `${files[index]!.file_id}-${requestId(jti)}.delivery.jws`;
-      server.put(name, signer.sign(receiptOf([files[index]!], { jti: requestId(jti), kind: 'file' })));
-      return name;
-    };
-
-    test('that may name a wanted file, and no others', async () => {
-      deliver();
-      const [one, other] = [ofFile(0, 2), ofFile(1, 3)];
-      expect(await download(names[0])).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 verified') });
-      expect([receiptName, one, other].map((name) => server.count(new RegExp(`bucket/${name}`)))).toEqual([1, 1, 0]);
-    });
-
     test('again, and replaces one in the folder that differs', async () => {
       deliver();
       await download('--all');
@@ -207,13 +153,6 @@ describe('download', () => {
       expect({ ...refused, stdout: refused.stdout.length }).toMatchObject({ exitCode: 10, stdout: 0 });
     });
 
-    test('takes one file', async () => {
-      expect(await toOutput('--all')).toMatchObject({
-        exitCode: 2,
-        stderr: expect.stringContaining('one file, not 2'),
-      });
-    });
-
     test('whose reader ends before the file fails, without a message', async () => {
       const output = new Writable({
         write: (_chunk, _encoding, done) => done(Object.assign(new Error('broken pipe'), { code: 'EPIPE' })),
@@ -225,41 +164,6 @@ describe('download', () => {
       });
       expect({ exitCode, stderr }).toEqual({ exitCode: 5, stderr: '' });
     });
-  });
-
-  test('says that nothing is verified without a receipt, and which files have none: exit code 10', async () => {
-    const first = await download(names[0]);
-    expect(first.exitCode).toBe(10);
-    expect(first.stderr).toMatch(/, none verified; 1 without a receipt\n/);
-    expect(first.stderr).toContain(`${names[0]}: downloaded, but not verified: no valid delivery receipt names it`);
-    server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
-    const { stderr, exitCode } = await download('--all', '--force');
-    expect(stderr).toMatch(/, 1 verified; receipt .*; 1 without a receipt\n/);
-    expect(exitCode).toBe(10);
-  });
-
-  test('keeps an existing file that matches its receipt, and verifies it', async () => {
-    deliver();
-    await download(names[0]);
-    const { stderr, exitCode } = await download('--all');
-    expect(lastLine(stderr)).toMatch(/1 already present, 2 verified; receipt/);
-    expect(exitCode).toBe(0);
-    expect(server.count(new RegExp(`bucket/${names[0]}`))).toBe(1);
-  });
-
-  test('does not take a file of the right size and time for its own, where a receipt names it', async () => {
-    deliver();
-    await download('--all');
-    const path = join(folder, 'data', names[0]);
-    const { mtime } = await stat(path);
-    await writeFile(path, Buffer.alloc(containers[0]!.length));
-    await utimes(path, mtime, mtime);
-    await writeFile(`${path}.part.json`, JSON.stringify({ etag: '"a"', name: names[0], size: containers[0]!.length }));
-    const kept = await download('--all');
-    expect(kept).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('is not what its receipt lists') });
-    expect((await download('--all', '--force')).exitCode).toBe(0);
-    expect((await readFile(path)).equals(containers[0]!)).toBe(true);
-    expect(await inFolder()).toEqual([receiptName, ...names]);
   });
 
   describe('one dataset of several', () => {
@@ -278,14 +182,6 @@ describe('download', () => {
       expect(rowsOf((await run(['list', '--dataset', other, '--json'])).stdout)).toHaveLength(1);
     });
 
-    test('is not known where no receipt can be verified, and the message says why', async () => {
-      server.keySet = undefined;
-      expect(await download('--dataset', other)).toMatchObject({
-        exitCode: 10,
-        stderr: expect.stringContaining('the delivery receipts cannot be verified'),
-      });
-    });
-
     test('without a receipt is not known, which both commands say', async () => {
       for (const command of ['download', 'list']) {
         expect(await run([command, '--dataset', 'EGAD7'])).toMatchObject({
@@ -294,17 +190,6 @@ describe('download', () => {
         });
       }
     });
-  });
-
-  test('refuses a file that differs from its receipt, also one that is newer', async () => {
-    deliver();
-    server.put(names[1], Buffer.alloc(containers[1]!.length), new Date('2026-12-01T00:00:00Z'));
-    const { exitCode, stderr } = await download('--all');
-    expect(exitCode).toBe(10);
-    expect(stderr).toContain(`differs from delivery receipt ${requestId(1)}: its header has another SHA-256`);
-    expect(stderr).toContain('1 of 2 files are not whole');
-    expect(stderr).toMatch(/still under way looks like this.*run the same command again when.*a newer receipt/);
-    expect(await inFolder()).toEqual([receiptName, names[0]]);
   });
 
   const incomplete = () =>
@@ -338,14 +223,6 @@ describe('download', () => {
     const isGenuine = !/signature|cannot be verified/.test(stderr);
     expect(await inFolder()).toEqual([...(isGenuine ? [receiptName] : []), ...names]);
   });
-
-  test('fetches receipts alone', async () => {
-    deliver();
-    const { exitCode, stderr } = await download('*.delivery.jws');
-    expect(exitCode).toBe(0);
-    expect(stderr).toContain('The delivery receipts of your outbox are in');
-    expect(await inFolder()).toEqual([receiptName]);
-  });
 });
 
 describe('a receipt for another key', () => {
@@ -364,16 +241,6 @@ describe('a receipt for another key', () => {
     expect((await run(['download', '-o', 'data', '--wait', '--timeout', '1s'], { env })).exitCode).toBe(11);
   });
 
-  test('is none where there is no other: verify ends as without a receipt', async () => {
-    deliver({ key_fingerprint: foreign });
-    await download('*.delivery.jws');
-    const { exitCode, stderr } = await run(['verify', 'data'], { env: { DATA_OUT_KEY_FILE: 'me.sec.pem' } });
-    expect(exitCode).toBe(4);
-    expect(stderr).toContain(`there is no delivery receipt for your key in ${join(folder, 'data')}\n`);
-    expect(stderr).toContain(': ignored');
-    expect(stderr).not.toContain('0 of 0');
-  });
-
   test('counts where they are not known, and the message says so', async () => {
     deliver({ key_fingerprint: foreign });
     server.put(names[1], Buffer.alloc(containers[1]!.length));
@@ -387,28 +254,10 @@ describe('a receipt for another key', () => {
     });
   });
 
-  test('is known from the public key beside a private one with a passphrase', async () => {
-    await writeFile(join(folder, 'safe.sec.pem'), await formatPrivateKey(privateKey, { passphrase: 'secret' }), {
-      mode: 0o600,
-    });
-    deliver({ key_fingerprint: foreign });
-    const env = { DATA_OUT_KEY_FILE: 'safe.sec.pem' };
-    expect((await run(['download', '-o', 'data', '--all'], { env })).stderr).toContain('2 verified');
-    await writeFile(join(folder, 'safe.pub.pem'), formatPublicKey(publicKey));
-    expect((await run(['download', '-o', 'data2', '--all'], { env })).stderr).toContain('none verified');
-  });
-
   describe('and a key whose passphrase is typed', () => {
     const safe = () => join(folder, 'safe.sec.pem');
-    const typed = { isTerminal: true, askAside: async () => 'secret' };
     beforeEach(async () => {
       await writeFile(safe(), await formatPrivateKey(privateKey, { passphrase: 'secret' }), { mode: 0o600 });
-    });
-
-    test('is known once it is read', async () => {
-      deliver({ key_fingerprint: foreign });
-      await run(['download', '-o', 'data', '--all']);
-      expect((await run(['verify', 'data', '--key', 'safe.sec.pem'], typed)).stderr).toContain(': ignored');
     });
 
     test('is named when it is not read, and receipts for unknown keys count; those for known ones are known', async () => {
@@ -624,25 +473,6 @@ describe('download --wait', () => {
     expect(await inFolder()).toEqual([receiptName, ...names]);
   });
 
-  test('downloads everything with --all, or what is named', async () => {
-    server.put('EGAF9-x.c4gh', containers[0]!);
-    deliver();
-    const wait = ['--wait', '--dataset', 'EGAD00000000001'];
-    await download(...wait, 'EGAF9*');
-    expect(await inFolder()).toEqual([receiptName, 'EGAF9-x.c4gh']);
-    await rm(join(folder, 'data'), { recursive: true });
-    await download(...wait, '--all');
-    expect(await inFolder()).toEqual([receiptName, ...names, 'EGAF9-x.c4gh']);
-  });
-
-  test('also downloads the files of a receipt of which an earlier run chose one', async () => {
-    deliver();
-    await download(names[0]);
-    expect((await download('--wait', '--timeout', '1s')).exitCode).toBe(0);
-    expect(await inFolder()).toEqual([receiptName, ...names]);
-    expect((await download('--wait', '--timeout', '1s')).exitCode).toBe(11);
-  });
-
   test('leaves receipts of other deliveries where they are, so that the folder can be verified', async () => {
     deliver();
     const listed = [await deliveredFile('EGAF9-x.c4gh', containers[0]!)];
@@ -670,15 +500,6 @@ describe('download --wait', () => {
     deliverLater();
     expect((await download('--wait', '--timeout', '1s')).exitCode).toBe(0);
     expect(await inFolder()).toHaveLength(4);
-  });
-
-  test('ends with 10 if the outbox does not have all delivered files any more', async () => {
-    deliver();
-    server.remove(names[1]);
-    const { exitCode, stderr } = await download('--wait');
-    expect(stderr).toContain('1 of 2 files of the delivery are no longer in your outbox');
-    expect(exitCode).toBe(10);
-    expect(await inFolder()).toEqual([receiptName, names[0]]);
   });
 
   test.each([
@@ -711,16 +532,6 @@ describe('download --wait', () => {
 });
 
 describe('verify', () => {
-  test('shows a table and ends with 0 if all is verified', async () => {
-    deliver();
-    await download('--all');
-    const { exitCode, stdout, stderr } = await verify();
-    expect(stdout.split('\n')[1]).toMatch(/^EGAF00000000001-a\.bam\.c4gh +bytes +68\.\d KiB +0b5c/);
-    expect(stderr).toContain('detects accidents, not forgery');
-    expect(lastLine(stderr)).toBe('2 of 2 files verified: 2 by bytes');
-    expect(exitCode).toBe(0);
-  });
-
   test('compares the plaintext with a key, offline with a key set', async () => {
     deliver();
     await download('--all');
@@ -789,37 +600,6 @@ describe('verify', () => {
     expect(rowsOf(stdout)).toMatchObject([{ state: 'no_receipt' }, { state: 'no_receipt' }]);
     expect(exitCode).toBe(10);
   });
-
-  test('ends with 10 if the delivery is not complete, until a later one is', async () => {
-    deliver({
-      complete: false,
-      missing: [{ file_id: files[1]!.file_id, path: '/b', reason: 'given_up' }],
-      files: files.slice(0, 1),
-    });
-    await download(names[0]);
-    expect((await verify()).exitCode).toBe(10);
-    deliverLater();
-    await download('--all');
-    const later = await verify();
-    expect(later.stderr).not.toContain('is not complete');
-    expect(later.exitCode).toBe(0);
-  });
-
-  test('says how to get receipts where there are none, and what a key set is', async () => {
-    expect(await run(['verify', 'nowhere'])).toMatchObject({
-      exitCode: 4,
-      stderr: expect.stringContaining(`there is no folder ${join(folder, 'nowhere')}`),
-    });
-    await download(names[0]);
-    const none = await verify();
-    expect(none.exitCode).toBe(4);
-    expect(none.stderr).toContain("data-out download '*.delivery.jws'");
-    deliver();
-    await download('*.delivery.jws');
-    await writeFile(join(folder, 'jwks.json'), 'no JSON');
-    expect((await verify('--keys', 'jwks.json')).exitCode).toBe(2);
-    expect((await verify('--keys', 'none.json')).exitCode).toBe(4);
-  });
 });
 
 describe('list', () => {
@@ -845,17 +625,6 @@ describe('list', () => {
     for (const name of names) server.remove(name);
     const rest = await run(['list'], { now: early });
     expect(rest).toMatchObject({ stdout: '', stderr: 'no files are staged; 2 receipts (--receipts shows them)\n' });
-  });
-
-  test('marks receipts with --receipts', async () => {
-    deliver();
-    const table = await run(['list', '--receipts'], { now: () => new Date('2026-11-01T00:00:00Z') });
-    const lines = table.stdout.split('\n');
-    expect(lines[0]).toMatch(/^NAME +SIZE +STAGED +EXPIRES +PATH +KIND$/);
-    expect(lines.filter((line) => line.endsWith(' receipt'))).toEqual([expect.stringContaining(receiptName)]);
-    expect(table.stderr).toMatch(/^2 files, 1 receipt, /);
-    const json = rowsOf((await run(['list', '--json', '--receipts'], { now })).stdout);
-    expect(json.map(({ receipt }) => receipt)).toEqual([undefined, undefined, true]);
   });
 
   describe('shows the submitted paths', () => {
@@ -904,18 +673,6 @@ describe('list', () => {
       expect(stderr).toMatch(said);
     });
 
-    test.each([[], ['--paths']])('unless the keys drip: %j', async (...argv) => {
-      deliver();
-      server.dripsKeys = true;
-      const soon = AbortSignal.timeout(300);
-      using timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(soon);
-      const { exitCode, stdout, stderr } = await list(...argv);
-      expect(timeout).toHaveBeenLastCalledWith(10_000);
-      expect(exitCode).toBe(0);
-      expect(stdout).toContain(names[0]);
-      expect(stderr).toMatch(/warning: some submitted paths are not shown: .* did not arrive within 10 s/);
-    });
-
     test('of at most 20 receipts, unless they are asked for', async () => {
       const put = (number: number) =>
         server.put(
@@ -932,12 +689,4 @@ describe('list', () => {
       expect(cells((await list('--paths')).stdout)[1]).toEqual([path]);
     });
   });
-});
-
-test('decrypt skips a receipt', async () => {
-  await writeFile(join(folder, receiptName), signer.sign(receiptOf(files)));
-  const { exitCode, stderr } = await run(['decrypt', '--key', 'me.sec.pem', receiptName]);
-  expect(exitCode).toBe(0);
-  expect(stderr).toContain('skipped');
-  expect(await readdir(folder)).toHaveLength(2);
 });

@@ -105,11 +105,6 @@ describe('decrypt takes several files, and folders', () => {
     expect((await stat(join(tree, 'open/study/b.bam'))).mode & 0o077).toBe(0);
   });
 
-  test('beside the files, without an output', async () => {
-    expect((await run('data', 'data/EGAD1-x.delivery.jws')).exitCode).toBe(10);
-    expect(await text('data/study/b.bam.bai')).toBe('data/study/b.bam.bai.C4GH');
-  });
-
   test('the others, if one fails: none of them twice, and no file is replaced', async () => {
     const { exitCode, stderr } = await run('data/a.c4gh', 'foreign.c4gh', 'data/study/b.bam.c4gh', '-o', 'open');
     expect(exitCode).toBe(5);
@@ -133,16 +128,6 @@ describe('decrypt takes several files, and folders', () => {
     for (const name of ['link.c4gh', 'up', 'plain'])
       expect(stderr).toContain(`data/${name} is a symbolic link: skipped\n`);
     expect(stderr).not.toContain('notes');
-  });
-
-  test('the others, if the disk refuses one', async () => {
-    await mkdir(join(tree, 'open'));
-    await symlink('a', join(tree, 'open/a'));
-    const { exitCode, stderr } = await run('data', '-o', 'open');
-    expect(exitCode).toBe(5);
-    expect(stderr).toMatch(/warning: data\/a\.c4gh: .*this is a symbolic link/);
-    expect(stderr).toContain('2 of 3 files decrypted');
-    expect(await text('open/study/b.bam')).toBe('data/study/b.bam.c4gh');
   });
 
   test.each([
@@ -178,37 +163,6 @@ describe('decrypt takes several files, and folders', () => {
   });
 });
 
-test('a key in the place of the name of its file is not repeated', async () => {
-  const key = await formatPrivateKey(me.privateKey);
-  for (const env of [{}, { DATA_OUT_KEY_FILE: key }]) {
-    const { exitCode, stderr } = await runCli(
-      ['decrypt', 'mine.c4gh', '-o', '-', ...('DATA_OUT_KEY_FILE' in env ? [] : ['--key', key])],
-      { folder, env },
-    );
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('the name of a file') });
-    expect(stderr).not.toContain(key.split('\n')[1]);
-  }
-});
-
-test('a wrong passphrase is reported with a remedy', async () => {
-  await writeFile(join(folder, 'mine.sec'), await formatPrivateKey(me.privateKey, { passphrase: 'right' }), {
-    mode: 0o600,
-  });
-  for (const passphrase of ['not-this-one', '']) {
-    const env = { DATA_OUT_PASSPHRASE: passphrase };
-    const { exitCode, stderr } = await runCli(['decrypt', '--key', 'mine.sec', '-o', '-', 'mine.c4gh'], {
-      folder,
-      env,
-    });
-    expect({ exitCode, stderr }).toMatchObject({
-      exitCode: 3,
-      stderr: expect.stringContaining('the passphrase is wrong\nCheck'),
-    });
-    expect(stderr).not.toContain('not-this-one');
-  }
-  await rm(join(folder, 'mine.sec'));
-});
-
 test('plaintext is readable by its owner alone', async () => {
   await runCli(['decrypt', '--key', 'me.sec.pem', '-o', 'plain', 'mine.c4gh'], { folder });
   const { mode } = await stat(join(folder, 'plain'));
@@ -238,14 +192,5 @@ describe('a terminal as standard output', () => {
     expect(refused.stdout.length).toBe(0);
     const asked = await runCli([...argv, '-o', '-'], { folder, input: inputOf(container), ...terminalOf(80) });
     expect(asked.stdout.equals(plaintext)).toBe(true);
-  });
-});
-
-describe('a pipe', () => {
-  test('may come byte by byte', async () => {
-    const pieces = [...container.subarray(0, 300)].map((byte) => Uint8Array.of(byte));
-    const input = inputOf(...pieces, container.subarray(300));
-    const { stdout } = await runCli(['decrypt', '--key', 'me.sec.pem'], { folder, input });
-    expect(stdout.equals(plaintext)).toBe(true);
   });
 });

@@ -62,12 +62,6 @@ describe('keys generate', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('without a person to ask, says how to continue', async () => {
-    const { exitCode, stderr } = await runCli(['keys', 'generate', 'me'], { folder });
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain('--no-passphrase');
-  });
-
   test.each(['me.sec.pem', 'me.pub.pem'])('replaces no %s, and asks for nothing then', async (name) => {
     await writeFile(join(folder, name), 'mine');
     const { exitCode, stderr } = await runCli(['keys', 'generate', 'me'], { folder, askAside: person().askAside });
@@ -82,16 +76,6 @@ describe('keys generate', () => {
     await runCli(['keys', 'generate', 'b'], { folder, env: { DATA_OUT_PASSPHRASE: 'from the environment' } });
     await expect(parsePrivateKey(await read('a.sec.pem'), 'from a file')).resolves.toHaveLength(32);
     await expect(parsePrivateKey(await read('b.sec.pem'), 'from the environment')).resolves.toHaveLength(32);
-  });
-});
-
-describe('keys show', () => {
-  test('prints the public key of either file', async () => {
-    await runCli(['keys', 'generate', 'me', '--no-passphrase'], { folder });
-    const expected = await read('me.pub.pem');
-    for (const file of ['me.sec.pem', 'me.pub.pem']) {
-      expect((await runCli(['keys', 'show', file], { folder })).stdout.toString()).toBe(expected);
-    }
   });
 });
 
@@ -124,18 +108,6 @@ describe('keys passwd', () => {
     expect((await stat(join(folder, 'me.sec.pem'))).mode & 0o777).toBe(0o600);
   });
 
-  test('says that a comment which is not UTF-8 is left out', async () => {
-    const made = await formatPrivateKey(generateKeyPair().privateKey, { comment: 'Tromso' });
-    const bytes = Buffer.from(made.replaceAll(/-----.*-----|\s/g, ''), 'base64');
-    bytes[bytes.length - 1] = 0xf8;
-    const label = 'CRYPT4GH PRIVATE KEY';
-    const pem = `-----BEGIN ${label}-----\n${bytes.toString('base64')}\n-----END ${label}-----\n`;
-    await writeFile(join(folder, 'me.sec.pem'), pem, { mode: 0o600 });
-    const { exitCode, stderr } = await runCli(['keys', 'passwd', 'me.sec.pem', '--no-passphrase'], { folder });
-    expect(exitCode).toBe(0);
-    expect(stderr).toContain('warning: the comment in me.sec.pem is not UTF-8 and was left out: Troms');
-  });
-
   test('a passphrase that stays wrong changes nothing, and is denied', async () => {
     await runCli(['keys', 'generate', 'me'], { folder, askAside: person('old', 'old').askAside });
     const before = await read('me.sec.pem');
@@ -147,12 +119,6 @@ describe('keys passwd', () => {
     expect(stderr).toContain('me.sec.pem: the passphrase is wrong\nA forgotten passphrase cannot be recovered');
     expect(await read('me.sec.pem')).toBe(before);
     expect(await readdir(folder)).toEqual(['me.pub.pem', 'me.sec.pem']);
-  });
-
-  test('leaves a key of OpenSSH to ssh-keygen', async () => {
-    await writeFile(join(folder, 'id'), '-----BEGIN OPENSSH PRIVATE KEY-----\n-----END OPENSSH PRIVATE KEY-----\n');
-    const { exitCode, stderr } = await runCli(['keys', 'passwd', 'id'], { folder });
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('ssh-keygen -p') });
   });
 });
 

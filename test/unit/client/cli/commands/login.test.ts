@@ -36,21 +36,6 @@ describe('login', () => {
     expect((await run('doctor')).stdout.toString()).toContain('the visa is accepted');
   });
 
-  test('as JSON says the same to programs', async () => {
-    const { stdout } = await run('login', '--json', '--keep');
-    expect(JSON.parse(stdout.toString())).toEqual({
-      passport: `${folder()}/passport.json`,
-      renewal: `${folder()}/login.json`,
-      subject: 'jane@example.org',
-      datasets: ['EGAD1'],
-    });
-  });
-
-  test('says what overrides it', async () => {
-    const { stderr } = await world.script(['login'], { DATA_OUT_URL: world.url, DATA_OUT_VISA_FILE: 'visa.jwt' });
-    expect(stderr).toContain('visa.jwt is set as your visa, and overrides the sign-in');
-  });
-
   test('that is denied has the exit code of a refusal, and keeps the visas of before', async () => {
     await run('login');
     provider.approves = undefined;
@@ -63,20 +48,10 @@ describe('login', () => {
     expect(stderr).toContain('the sign-in was refused');
   });
 
-  test('needs no browser, and says so if there is no display', async () => {
-    const { exitCode, stderr } = await run('login', '--browser');
-    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('this machine has no display')]);
-  });
-
   test('where the archive offers none says what to do instead', async () => {
     world.login = undefined;
     const { exitCode, stderr } = await run('login');
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('Example Archive has not set up signing in')]);
-  });
-
-  test('at another service says so', async () => {
-    const { exitCode, stderr } = await world.script(['login', '--url', `${provider.issuer}/`]);
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('does not say that it is a data-out service')]);
   });
 });
 
@@ -163,16 +138,4 @@ test('setup asks for no visa where people sign in, and for no user name where no
   expect(await readFile(world.configPath, 'utf8')).not.toMatch(/visa_file|username/);
   expect(setup.stdout.toString()).toContain('the visa is accepted');
   expect((await world.run(['list'])).exitCode).toBe(0);
-});
-
-test('setup keeps a visa file that the user has', async () => {
-  await world.script(['setup', '--no-input', '--url', world.url, '--visa', 'visa.jwt']);
-  const setup = await world.script(['setup', '--no-input']);
-  expect(setup.exitCode, setup.stderr).toBe(0);
-  expect(await readFile(world.configPath, 'utf8')).toContain('visa_file');
-});
-
-test('setup without a person leaves the sign-in to the next command', async () => {
-  const { exitCode, stdout } = await world.script(['setup', '--no-input', '--url', world.url]);
-  expect([exitCode, stdout.toString()]).toEqual([0, 'Next: data-out login\n']);
 });

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { formatPrivateKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
-import { runCli } from '../../../../helpers/cli-run.ts';
 import { containerOf } from '../../../../helpers/client-world.ts';
 import { generatedPlaintext } from '../../../../helpers/crypt4gh-vectors.ts';
 import { blocksOf } from '../../../../helpers/pages.ts';
@@ -96,16 +95,6 @@ describe('a folder', () => {
     const reply = await fetch(one, { headers: { range: 'bytes=0-9', 'if-range': etag } });
     expect([reply.status, Buffer.from(await reply.arrayBuffer()).equals(other)]).toEqual([200, true]);
   });
-
-  test('answers for a file of another key with a problem, and one line', async () => {
-    const served = await local();
-    const reply = await fetch(`${served.url}foreign`);
-    expect([reply.status, await reply.json()]).toEqual([
-      403,
-      expect.objectContaining({ code: 'no-decryptable-packet' }),
-    ]);
-    expect(served.said().match(/\/foreign: /g)).toHaveLength(1);
-  });
 });
 
 describe('a run', () => {
@@ -123,21 +112,5 @@ describe('a run', () => {
     const { exitCode } = await served.end();
     expect([exitCode, served.url]).toEqual([0, expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{32}\/$/)]);
     await expect(fetch(served.url)).rejects.toThrow();
-  });
-
-  test.each([
-    [['--allow-origin', 'https://igv.org/'], '--allow-origin'],
-    [['--allow-origin', '*'], '--allow-origin'],
-    [['--port', '65536'], '--port'],
-    [[], 'no private key is set'],
-  ])('is refused before it listens: %s', async (argv, why) => {
-    const { exitCode, stderr } = await runCli(['serve', '.', ...argv], { folder });
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)]);
-  });
-
-  test('says that a port is taken, and that a folder is missing', async () => {
-    const { port } = new URL((await local()).url);
-    await expect(local('--port', port)).rejects.toThrow(/--port: \d+ is in use/);
-    await expect(start('no-folder', '--key', 'me.sec.pem')).rejects.toThrow('there is no folder no-folder');
   });
 });

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -74,16 +74,6 @@ describe('a person without settings', () => {
     expect(await readFile(world.at('old key.sec.pem'), 'utf8')).toBe(before);
     expect(run.stdout.toString()).toMatch(/\nNext: data-out list\n$/);
   });
-
-  test('gets a new key under a name that is free', async () => {
-    await writeFile(world.at('me.pub.pem'), 'taken');
-    const { exitCode, stderr, questions } = await world.run(['setup'], [...service(), '', 'me', '', 'a', 'a']);
-    expect(exitCode).toBe(0);
-    expect(questions[5]).toBe('Name of the new key [me-2]: ');
-    expect(stderr).toContain(`${world.at('me.pub.pem')} exists already, and setup never replaces a key`);
-    expect(await readFile(world.at('me.pub.pem'), 'utf8')).toBe('taken');
-    expect(await config()).toMatchObject({ key_files: [world.at('me-2.sec.pem')] });
-  });
 });
 
 describe('a wrong answer is asked for again, with the reason', () => {
@@ -116,27 +106,6 @@ describe('a wrong answer is asked for again, with the reason', () => {
     const stderr = await corrected(1, answer());
     expect(stderr).toMatch(reason);
     for (const visa of Object.values(visas)) expect(stderr).not.toContain(visa);
-  });
-
-  test('a key for the visa', async () => {
-    await world.script(['keys', 'generate', 'k', '--no-passphrase']);
-    const stderr = await corrected(1, 'k.sec.pem', 'k.pub.pem');
-    expect(stderr).toContain('expected a visa or passport, got a private key');
-    expect(stderr).toContain('expected a visa or passport, got a public key');
-  });
-
-  test('another file for the private key', async () => {
-    await world.script(['keys', 'generate', 'k', '--no-passphrase']);
-    const stderr = await corrected(4, 'k.pub.pem', 'visa.jwt', 'missing.pem');
-    expect(stderr).toContain('expected a private key, got a public key');
-    expect(stderr).toContain('expected a private key, got a visa or another token');
-    expect(stderr).toContain('there is no file');
-  });
-
-  test('two different passphrases, and an empty one', async () => {
-    const stderr = await corrected(6, 'one', 'other', '');
-    expect(stderr).toContain('the two were not the same');
-    expect(stderr).toContain('the passphrase is empty');
   });
 });
 
@@ -188,52 +157,6 @@ describe('a person with settings', () => {
     expect(run.stderr).toContain(`the old ones: ${world.configPath}.bak`);
   });
 
-  test('gets a new key before the old one, which opens older files', async () => {
-    await configure(old());
-    await world.script(['keys', 'generate', '.config/data-out/old', '--no-passphrase']);
-    await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
-    expect(await config()).toMatchObject({
-      key_files: [world.at('me.sec.pem'), world.at('.config/data-out/old.sec.pem')],
-    });
-  });
-
-  test('gets a new key instead of one that is gone, which would stop every command that decrypts', async () => {
-    await configure(old());
-    const run = await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
-    expect(run.exitCode).toBe(0);
-    expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem')] });
-    const gone = world.at('.config/data-out/old.sec.pem');
-    expect(run.stderr).toContain(`${gone} no longer exists, and is removed from the settings`);
-  });
-
-  test('changes one setting by an option, and the password by a question', async () => {
-    await world.run(['setup'], [...service(), 'new', 'me', 'a', 'a']);
-    world.password = 'renewed';
-    const run = await world.run(['setup', '--visa', 'visa.jwt'], ['', '', 'renewed', '', 'a']);
-    expect(run.exitCode).toBe(0);
-    expect(run.questions[2]).toBe('Password (not shown; Enter: keep the one you have): ');
-    expect(await readFile(world.at('.config/data-out/password'), 'utf8')).toBe('renewed\n');
-  });
-
-  test('may have lost the files that they name, or written a password into the address', async () => {
-    await configure(
-      'url = "https://me:hunter2@example.org/"\nvisa_file = "gone"\nusername = "x"\npassword_file = "gone"\n',
-    );
-    const answers = [world.url, '', 'visa.jwt', '', world.password, '', '', 'a', 'a'];
-    world.username = 'x';
-    const run = await world.run(['setup'], answers);
-    expect(run.exitCode).toBe(0);
-    expect(run.questions[0]).toBe('Address of the service: ');
-    expect(run.questions[4]).toBe('Password (not shown; Enter: be asked for it each time): ');
-    expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
-  });
-
-  test('learns the line of a configuration that is not TOML, and nothing is written', async () => {
-    await configure('url = nonsense\n');
-    const { exitCode, stderr } = await world.run(['setup']);
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('line 1') });
-  });
-
   test('keeps a file that is in the place of the password, and is not theirs', async () => {
     await configure('');
     await writeFile(world.at('.config/data-out/password'), 'of another program');
@@ -274,25 +197,9 @@ describe('everything stays as it was', () => {
     expect(await everything()).toEqual(before);
     expect(await readFile(world.configPath, 'utf8')).toBe('# mine\n');
   });
-
-  test('when the password cannot be written: no key is left behind', async () => {
-    await configure(`password_file = "password"\nusername = "x"\n`);
-    await mkdir(world.at('.config/data-out/password'));
-    await chmod(world.at('.config/data-out/password'), 0o700);
-    const before = await everything();
-    expect((await world.run(['setup'], right())).exitCode).toBe(2);
-    expect((await everything()).filter((name) => !name.endsWith('.bak'))).toEqual(before);
-  });
 });
 
 describe('without a person', () => {
-  test('says how to give the answers', async () => {
-    const { exitCode, stderr } = await world.script(['setup', ...(await options())]);
-    expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/no terminal to ask on\n.*--no-input --url URL --visa FILE/);
-    expect(await everything()).not.toContain('.config');
-  });
-
   test('takes all answers from options', async () => {
     const key = ['--generate-key', 'me', '--no-passphrase'];
     const { exitCode, stdout } = await world.script(['setup', '--no-input', ...(await options()), ...key, '--json']);
@@ -313,24 +220,6 @@ describe('without a person', () => {
     expect((await world.script(['list'])).exitCode).toBe(0);
   });
 
-  test('protects a new key by the passphrase of a file, and finds it there later', async () => {
-    await world.save('passphrase', 'horse\n');
-    const key = ['--generate-key', 'me', '--passphrase-file', 'passphrase'];
-    const argv = ['setup', '--no-input', ...(await options()), ...key];
-    const { exitCode, stderr } = await world.script(argv, { DATA_OUT_PASSPHRASE: '' });
-    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('DATA_OUT_PASSPHRASE is set in the environment')]);
-    expect(await config()).toMatchObject({ passphrase_file: world.at('passphrase') });
-    const text = await readFile(world.at('me.sec.pem'), 'utf8');
-    await expect(parsePrivateKey(text, 'horse')).resolves.toHaveLength(32);
-  });
-
-  test('takes what is not given from the settings that exist', async () => {
-    await world.script(['setup', '--no-input', ...(await options())]);
-    const before = await config();
-    expect((await world.script(['setup', '--no-input', '--insecure-http'])).exitCode).toBe(0);
-    expect(await config()).toEqual({ ...before, insecure_http: true });
-  });
-
   test.each([
     ['no address', [], 2, '--url: expected the address'],
     ['no visa', ['--visa', 'missing.jwt'], 4, '--visa: there is no file'],
@@ -343,11 +232,5 @@ describe('without a person', () => {
     const { exitCode, stderr } = await world.script(['setup', '--no-input', ...given, ...more]);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: code, stderr: expect.stringContaining(reason) });
     expect(await everything()).toEqual(before);
-  });
-
-  test('writes the configuration where --config says', async () => {
-    await world.script(['setup', '--no-input', '--config', 'here/my.toml', ...(await options())]);
-    expect(parse(await readFile(world.at('here/my.toml'), 'utf8'))).toMatchObject({ url: world.url });
-    expect(await everything()).not.toContain('.config');
   });
 });

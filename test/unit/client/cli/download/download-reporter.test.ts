@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FileResult } from '../../../../../lib/client/api/download/download-file.ts';
-import { ClientError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
+import { ClientError } from '../../../../../lib/client/api/errors.ts';
 import { Claims } from '../../../../../lib/client/api/receipts/claims.ts';
 import { downloadReporter } from '../../../../../lib/client/cli/download/download-reporter.ts';
 import { createOutput } from '../../../../../lib/terminal/output.ts';
@@ -35,19 +35,6 @@ const whole = { name: 'a', size: 2048, path: '/data/a', outcome: 'downloaded' } 
 const failed = (name: string, error: ClientError) =>
   ({ type: 'finished', result: { name, size: 1, path: `/data/${name}`, outcome: 'failed', error } }) as const;
 
-test('results go to standard output, remarks and the sum to standard error', () => {
-  const { reporter, summarize, said } = reporterOf();
-  const skipped = { ...whole, name: 'b', path: '/data/b', outcome: 'skipped' } as const;
-  reporter.onEvent({ type: 'retrying', name: 'a', error: new UnavailableError('a: the connection broke') });
-  reporter.onEvent({ type: 'finished', result: whole });
-  reporter.onEvent({ type: 'finished', result: skipped });
-  summarize(whole, skipped);
-  expect(said.stdout).toBe('/data/a\nkept /data/b\n');
-  expect(said.stderr).toBe(
-    'a: the connection broke; trying again\n2 files: 1 downloaded (2.0 KiB in 2.0 s), 1 already present, none verified; 2 without a receipt\n',
-  );
-});
-
 test('an error that stops thousands of files is reported once; Ctrl-C is not reported', () => {
   const { reporter, summarize, said } = reporterOf({ files: 5000 });
   const stopped = new ClientError('local_disk', 'the disk is full');
@@ -59,27 +46,6 @@ test('an error that stops thousands of files is reported once; Ctrl-C is not rep
   expect(said.stderr).toBe(
     'warning: 0: the disk is full\n5000 files: 0 downloaded (0 B in 2.0 s), 5000 not whole, none verified\n',
   );
-});
-
-test('after Ctrl-C, files that were not begun, or were stopped, are neither done nor left out of the sum', () => {
-  const { reporter, summarize, said, told } = reporterOf({ files: 2000 });
-  reporter.onEvent({ type: 'started', name: 'a', size: 2048, kept: 0 });
-  reporter.onEvent({ type: 'finished', result: whole });
-  reporter.onEvent({ type: 'started', name: 'b', size: 10, kept: 0 });
-  reporter.onEvent(failed('b', new ClientError('interrupted', 'interrupted')));
-  expect(told).toEqual(['a 0/2048', 'end', 'b 0/10']);
-  summarize(whole);
-  expect(said.stderr).toContain('2000 files: 1 downloaded (2.0 KiB in 2.0 s), 1999 not whole, ');
-});
-
-test('a file that is begun again stays one piece of work', () => {
-  const { reporter, told } = reporterOf();
-  reporter.onEvent({ type: 'started', name: 'a', size: 10, kept: 4 });
-  reporter.onEvent({ type: 'progress', name: 'a', bytes: 3 });
-  reporter.onEvent({ type: 'retrying', name: 'a', error: new ClientError('unavailable', 'a: it was replaced') });
-  reporter.onEvent({ type: 'started', name: 'a', size: 12, kept: 0 });
-  reporter.onEvent({ type: 'finished', result: whole });
-  expect(told).toEqual(['a 4/10', 'plus 3', 'at 0/12', 'end']);
 });
 
 test('with json every file is an object, also a failure, and the sum comes last', () => {

@@ -90,16 +90,6 @@ async function run(options: { dryRun?: boolean } = {}) {
   return { error, outcomes: results.map(({ row, outcome }) => `${row.line} ${outcome}`), results };
 }
 
-test('one order is not sent twice', async () => {
-  await writeFile(path, `id,visa,public_key\n${'EGAD1,jane.jwt,jane.pub\n'.repeat(3)}`);
-  const { outcomes, results } = await run();
-  expect(outcomes).toEqual(['2 accepted', '3 same', '4 same']);
-  expect(results.map(({ sameAs }) => sameAs)).toEqual([undefined, 2, 2]);
-  expect(sent).toEqual(['EGAD1']);
-  expect((await run()).outcomes).toEqual(['2 accepted-before', '3 same', '4 same']);
-  expect(await readFile(`${path}.results.csv`, 'utf8')).toContain('4,EGAD1,dataset,same as line 2,,');
-});
-
 test('a second run of the batch at the same time stops, and sends nothing', async () => {
   let second: Promise<unknown> | undefined;
   answer = () => {
@@ -185,18 +175,6 @@ test('a dry run sends nothing and writes nothing', async () => {
   await expect(stat(`${path}.results.csv`)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('a dry run counts as the run does', async () => {
-  await run();
-  await appendFile(path, 'EGAD1,jane.jwt,jane.pub\nEGAD4,jane.jwt,jane.pub\nEGAD4,jane.jwt,jane.pub\n');
-  const outcomes = ['2 accepted-before', '3 accepted-before', '4 accepted-before', '5 same', '6 accepted', '7 same'];
-  const table = await readFile(`${path}.results.csv`, 'utf8');
-  expect((await run({ dryRun: true })).outcomes).toEqual(
-    outcomes.map((outcome) => outcome.replace(/accepted$/, 'would-send')),
-  );
-  expect(await readFile(`${path}.results.csv`, 'utf8')).toBe(table);
-  expect((await run()).outcomes).toEqual(outcomes);
-});
-
 test('the results survive half a line, are their owner’s alone and hold no visa', async () => {
   await run();
   await appendFile(`${path}.results.csv`, '5,EGAD4,dataset,sending,,"2026-11-');
@@ -257,27 +235,6 @@ describe('a row whose answer was lost', () => {
       expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD2', 'EGAD3']);
     },
   );
-});
-
-test('a service that has no record of a row cannot tell what happened to it', async () => {
-  await run();
-  known = () => new ServiceError('not_found', 'there is no such resource', { status: 404 });
-  const { error, outcomes, results } = await run();
-  expect(error).toBeUndefined();
-  expect(outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
-  expect(results[0]).toMatchObject({ requestId: 'request-1', shown: undefined });
-});
-
-test('a user without the role ADMIN learns that, and not that there is no record', async () => {
-  await run();
-  known = () => new ServiceError('forbidden', 'this takes the role ADMIN', { status: 403 });
-  const { error, outcomes } = await run();
-  expect(outcomes).toEqual(['2 failed']);
-  expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('not an administrator') });
-  // It is still known that the rows were sent.
-  known = () => shownExport();
-  expect((await run()).outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
-  expect(sent).toHaveLength(3);
 });
 
 test('a row with a fault stops nothing but itself', async () => {

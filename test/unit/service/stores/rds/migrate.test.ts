@@ -152,17 +152,6 @@ describe('the migrations', () => {
     );
   });
 
-  it('leave an index on a column of the same version to the transaction', async () => {
-    await test.sql('create schema sda');
-    await test.sql('create table sda.filled (id integer)');
-    const text = `-- statement
-      alter table sda.filled add column more integer
-      -- statement
-      create index if not exists filled_by_more on sda.filled (more)`.replace(/^ +/gm, '');
-    expect(await migrate(test.dataApi(), [migration('0001-more.sql', text)])).toEqual(['more']);
-    expect(await test.sql(indexes)).toContainEqual(['filled_by_more']);
-  });
-
   it('wait for a cluster that resumes', async () => {
     for (let i = 0; i < 6; i += 1) {
       test.faults.push({ action: 'BeginTransaction', error: new AwsError(400, 'DatabaseResumingException', '') });

@@ -62,10 +62,6 @@ describe('list', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('gives no page for an empty outbox', async () => {
-    expect(await pages('d'.repeat(64))).toEqual([]);
-  });
-
   it('says when S3 cannot list for now', async () => {
     for (let i = 0; i < 5; i += 1) server.faults.push({ action: 'ListObjectsV2', error: { status: 500, code: 'x' } });
     await expect(pages(ana)).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
@@ -73,15 +69,6 @@ describe('list', () => {
 });
 
 describe('find', () => {
-  it('knows a container of this recipient', async () => {
-    expect(await reader.find(ana, 'EGAF1-a.c4gh')).toMatchObject({
-      name: 'EGAF1-a.c4gh',
-      size: 3,
-      // md5sum of "one"
-      etag: '"f97c5d29941bfb1b2fdab0874906ab82"',
-    });
-  });
-
   it.each([
     ['an unknown name', 'EGAF9.c4gh'],
     ["another recipient's", 'EGAF5-b.c4gh'],
