@@ -74,7 +74,8 @@ export class PartFile {
   async write(bytes: Uint8Array, position: number): Promise<void> {
     await onDisk(this.#paths.part, async () => {
       for (let at = 0; at < bytes.length; ) {
-        at += (await this.#handle.write(bytes, at, Math.min(writeBytes, bytes.length - at), position + at)).bytesWritten;
+        const length = Math.min(writeBytes, bytes.length - at);
+        at += (await this.#handle.write(bytes, at, length, position + at)).bytesWritten;
       }
     });
   }
