@@ -65,18 +65,11 @@ const issuerKey = publicMembers.pipe(verificationKey).transform((jwk, context): 
   return { kid: jwk.kid, alg: jwk.alg, key };
 });
 
-/** A key that only encrypts (RFC 7517 § 4.2; RFC 7518 § 4.1). */
-const encryptionKey = publicMembers.pipe(
-  z
-    .object({
-      use: z.literal('enc').optional(),
-      alg: z
-        .string()
-        .regex(/^(?:RSA-OAEP|RSA1_5|ECDH-ES)/)
-        .optional(),
-    })
-    .refine(({ use, alg }) => use ?? alg),
-);
+/** A public key that only encrypts (RFC 7517 § 4.2; RFC 7518 § 4.1). */
+const encryptionKey = publicMembers.refine((jwk) => {
+  const mayEncrypt = 'use' in jwk ? jwk.use === 'enc' : 'alg' in jwk;
+  return mayEncrypt && /^(?:RSA-OAEP|RSA1_5|ECDH-ES)/.test(String(jwk.alg ?? 'ECDH-ES'));
+});
 
 /** `undefined` for a key that only encrypts, as published sets hold some. */
 const signingKey = z.unknown().transform((jwk, context): IssuerKey | undefined => {

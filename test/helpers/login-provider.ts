@@ -30,7 +30,7 @@ export class LoginProvider {
   /** Bodies of the requests to the token endpoint. */
   readonly grants: URLSearchParams[] = [];
   /** Changes a reply, by the path of its request. `'lose'`: the connection breaks instead. */
-  change: (path: string, reply: ProviderReply) => 'lose' | undefined = () => undefined;
+  change: (path: string, reply: ProviderReply) => 'lose' | undefined | Promise<undefined> = () => undefined;
   readonly #provider: Provider;
   readonly #server: Server;
 
@@ -75,7 +75,7 @@ export class LoginProvider {
         await this.decide(context.body.user_code, { account: this.approves });
       }
       const reply = { status: context.status, body: context.body, headers: {} };
-      if (this.change(context.path, reply) === 'lose') return void context.req.socket.destroy();
+      if ((await this.change(context.path, reply)) === 'lose') return void context.req.socket.destroy();
       context.status = reply.status;
       context.body = reply.body;
       context.set(reply.headers);

@@ -41,9 +41,9 @@ export class OpenApi {
   readonly seen = new Set<string>();
   readonly #uri: string;
 
-  readonly #part: 'always' | 'compatibility';
+  readonly #part: Part;
 
-  private constructor(name: string, document: Node, part: 'always' | 'compatibility') {
+  private constructor(name: string, document: Node, part: Part) {
     this.document = document;
     this.#part = part;
     this.#uri = `https://data-out.example.org/${name}`;
@@ -54,8 +54,8 @@ export class OpenApi {
 
   static #known = new Map<string, OpenApi>();
 
-  /** `docs/openapi/<name>.yaml`; one instance for a test file. The routes for clients of other archives are in another one. */
-  static read(name: 'delivery' | 'direct', part: 'always' | 'compatibility' = 'always'): OpenApi {
+  /** `docs/openapi/<name>.yaml`; one instance for a test file. @param part default: without routes for clients of other archives */
+  static read(name: 'delivery' | 'direct', part: Part = 'always'): OpenApi {
     const known = OpenApi.#known.get(`${name} ${part}`);
     if (known) return known;
     const api = new OpenApi(
@@ -78,7 +78,9 @@ export class OpenApi {
   get operations(): readonly string[] {
     return Object.entries(this.document.paths as Node).flatMap(([path, item]) =>
       Object.keys(item as Node)
-        .filter((key) => key !== 'parameters' && this.#part === partOf((item as Record<string, Tagged>)[key]))
+        .filter(
+          (key) => key !== 'parameters' && ['all', partOf((item as Record<string, Tagged>)[key])].includes(this.#part),
+        )
         .map((method) => `${method.toUpperCase()} ${path}`),
     );
   }
@@ -201,6 +203,9 @@ export class OpenApi {
     return pointer.reduce<Node>((node, key) => node?.[key] as Node, this.document);
   }
 }
+
+/** Operations that are always there, or that the setting `compatibility` adds. */
+type Part = 'always' | 'compatibility' | 'all';
 
 type Pointer = readonly string[];
 

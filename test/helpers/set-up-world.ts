@@ -19,7 +19,8 @@ export const visas = {
   foreign: unverifiedToken(visaClaims('EGAD1', { exp: farAhead, iss: 'https://other.example.org/' })),
 } as const;
 
-const about = { name: 'data-out', version: '1.2.3', organization: 'Example Archive', archiveKind: 'fega' };
+const issuers = ['https://issuer.example.org/'];
+const about = { name: 'data-out', version: '1.2.3', organization: 'Example Archive', archiveKind: 'fega', issuers };
 
 /** A person at a terminal, a folder, and a service that looks at credentials as docs/api.md says. */
 export class SetUpWorld {

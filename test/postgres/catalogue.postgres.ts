@@ -29,10 +29,10 @@ const owner = { username: 'data_out', password: 'the password of the owner' };
 const roles = Object.values(databaseRoles);
 const passwordOf = (role: DatabaseRole) => `the password of ${role}`;
 
-/** Rows as the pipeline writes them. EGAF1 and EGAF2 are in EGAD1, EGAF2 and EGAF3 in EGAD2. */
+/** Rows as the pipeline writes them. EGAF1 and EGAF2 are in EGAD1, EGAF2 and EGAF3 in EGAD2, EGAF6 to EGAF8 in EGAD4. */
 const rows = [
   "insert into sda.encryption_keys (key_hash) values ('cafe')",
-  "insert into sda.datasets (stable_id) values ('EGAD1'), ('EGAD2'), ('EGAD3'), (null)",
+  "insert into sda.datasets (stable_id) values ('EGAD1'), ('EGAD2'), ('EGAD3'), (null), ('EGAD4')",
   `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme, expired_at) values
     (1, 'doi:1', 'DOI', null), (1, 'old', 'X', now() - interval '1 minute'), (1, 'soon', 'X', now() + interval '1 hour'),
     (1, 'shared', 'A', null), (2, 'shared', 'B', null), (1, 'SMOKE-1', 'X', null)`,
@@ -45,13 +45,17 @@ const rows = [
              '2026-01-02T03:04:05.678Z'),
           ('EGAF2', 'u', 'u/2.c4gh', 'body-2', 9007199254740991, null, '63727970', null, null, 'ready', now()),
           ('EGAF3', 'u', 'u/3.c4gh', 'body-3', 1, 1, '00', null, null, 'ready', now()),
+          ('EGAF6', 'u', 'a_b/same', 'body-6', 1, 1, '00', null, null, 'ready', now()),
+          ('EGAF7', 'u', 'c_d/same.c4gh', 'body-7', 1, 1, '00', null, null, 'ready', now()),
+          ('EGAF8', 'u', 'a_b/sub/2.c4gh', 'body-8', 1, 1, '00', null, null, 'ready', now()),
           (null, 'u', 'u/4.c4gh', '', null, null, null, null, null, 'uploaded', now())`,
   `insert into sda.checksums (file_id, checksum, type, source)
    select id, 'ABCD', 'SHA256', cast(source as sda.checksum_source) from sda.files, unnest(array['UNENCRYPTED', 'ARCHIVED']) source
    where stable_id = 'EGAF1'`,
   `insert into sda.file_dataset (file_id, dataset_id)
    select f.id, d.id from sda.files f, sda.datasets d
-   where (f.stable_id, d.stable_id) in (('EGAF1', 'EGAD1'), ('EGAF2', 'EGAD1'), ('EGAF2', 'EGAD2'), ('EGAF3', 'EGAD2'))`,
+   where (f.stable_id, d.stable_id) in (('EGAF1', 'EGAD1'), ('EGAF2', 'EGAD1'), ('EGAF2', 'EGAD2'), ('EGAF3', 'EGAD2'),
+     ('EGAF6', 'EGAD4'), ('EGAF7', 'EGAD4'), ('EGAF8', 'EGAD4'))`,
 ];
 
 let server: PostgresServer;
@@ -80,7 +84,7 @@ describe('the migrations', () => {
     for (const role of roles) await prepareRole(as(), role, passwordOf(role));
     expect(await database.sql('select version from sda.dbschema_version')).toEqual([['27']]);
     expect(await database.sql('select count(*), min(archive_location) from sda.files')).toEqual([
-      ['4', 's3://archive'],
+      ['7', 's3://archive'],
     ]);
     const timeZone = "select data_type from information_schema.columns where column_name = 'expired_at'";
     expect(await database.sql(timeZone)).toEqual([['timestamp without time zone']]);
@@ -128,6 +132,24 @@ describe('direct access', () => {
     await expect(all(catalogue().filesOfDataset('EGAD2'))).rejects.toThrow(
       expect.objectContaining({ code: 'forbidden' }),
     );
+  });
+
+  it.each([
+    ['u/ä b.vcf.c4gh', false, ['EGAF1']],
+    ['u/ä b.vcf', false, ['EGAF1']],
+    ['2.c4gh', false, []],
+    ['u/3', false, []],
+    ['sub/2.c4gh', true, ['EGAF8']],
+    ['a_b/sub/2', true, ['EGAF8']],
+    ['same.c4gh', true, ['EGAF6', 'EGAF7']],
+  ])('finds what is at %s, behind a user: %s', async (path, behindUser, expected) => {
+    const found = await catalogue().filesAt(behindUser ? 'EGAD4' : 'EGAD1', path, behindUser);
+    expect(found.map(({ fileId }) => fileId).sort()).toEqual(expected);
+  });
+
+  it('counts the files that can be served, and the bytes that are recorded', async () => {
+    expect(await catalogue().totalsOf('EGAD1')).toEqual({ files: 2, size: 100 });
+    expect(await catalogue().totalsOf('EGAD3')).toEqual({ files: 0, size: 0 });
   });
 
   it('tells facts of a file', async () => {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forEachConcurrently } from '../../lib/common/concurrently.ts';
@@ -6,6 +9,7 @@ import { requestOf } from '../../lib/ops/smoke/conformance/request.ts';
 import type { ApiName, Run } from '../../lib/ops/smoke/run.ts';
 import type { WireRequest } from '../../lib/ops/smoke/wire.ts';
 import { Seeded } from '../fuzz/seeded.ts';
+import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { conformanceRun } from '../helpers/conformance-run.ts';
 import { OpenApi } from '../helpers/openapi.ts';
 import { type RawReply, rawRequest } from '../helpers/raw-http.ts';
@@ -23,15 +27,18 @@ const patienceMs = 10_000;
 /** Statuses of the gateway for a request that reaches no documented operation. */
 const refusals: readonly number[] = [400, 403, 404, 413, 414, 431];
 
-const apis = { delivery: OpenApi.read('delivery'), direct: OpenApi.read('direct') };
+const apis = { delivery: OpenApi.read('delivery'), direct: OpenApi.read('direct', 'all') };
+let folder: string;
 let service: Service;
 let run: Run;
 let others: Others;
 let ingredients: Ingredients;
 
 beforeAll(async () => {
-  service = await Service.start();
-  ({ run } = await conformanceRun(service));
+  folder = await mkdtemp(join(tmpdir(), 'data-out-soak-'));
+  await copyWithSettings(folder, { adminPage: true, compatibility: ['sda', 'ega'] });
+  service = await Service.start({ assemblyDir: folder });
+  ({ run } = await conformanceRun(service, undefined, { sda: true, ega: true }));
   others = await Others.make(service, ['bertha', 'clara']);
   const good: Record<string, WireRequest> = {};
   for (const operation of operations) good[operation] = await requestOf(rightCase(operation).operation, run, '');
@@ -46,6 +53,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await run?.[Symbol.asyncDispose]();
   await service?.stop();
+  await rm(folder, { recursive: true, force: true });
 });
 
 /** The caller's tokens, and those of no use: expired, and with another's claims under the caller's signature. */
@@ -103,10 +111,12 @@ async function check(request: SoakRequest, { reply, behind }: Awaited<ReturnType
   const { api, method } = request;
   const [called = ''] = `/${request.path}`.split('?');
   // For API Gateway a slash at the end is the same resource.
-  // The id of a ticket can have its own slashes.
+  // The id of a ticket and the path of sda-cli can have their own slashes.
   const path = called
     .replace(/(?<=.)\/$/, '')
-    .replace(/(?<=^\/htsget\/(?:reads|variants)\/).+/, (id) => id.replaceAll('/', '%2F'));
+    .replace(/(?<=^\/(?:htsget\/(?:reads|variants|files|sda\/reads)|s3\/[^/]+)\/).+/, (id) =>
+      id.replaceAll('/', '%2F'),
+    );
   const { status, headers, bytes } = reply;
   const leaked = others.foundIn(Buffer.concat([Buffer.from(JSON.stringify(headers)), bytes, behind]), request);
   if (leaked.length > 0) throw new Error(`the reply has ${leaked.join(', ')}`);

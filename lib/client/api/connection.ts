@@ -15,8 +15,8 @@ export interface BasicCredentials {
 export interface ServiceConnection {
   /** Base URL of the delivery API; its path ends in `/`. */
   readonly proxyUrl: URL | undefined;
-  /** Gives the visa or passport. */
-  readonly visa: () => Promise<string>;
+  /** Gives the visa or passport. @param refused the one that the service does not take: another one is of more use */
+  readonly visa: (refused?: string) => Promise<string>;
   readonly basic: (() => Promise<BasicCredentials>) | undefined;
   /** Receives each remark for the user, once. A remark may hold text of a token. */
   readonly note: (text: string) => void;
@@ -115,8 +115,9 @@ export async function authorized<T>(
       throw await refusal(reply, what);
     } catch (error) {
       if (error instanceof ServiceError && error.status === 401) {
+        const refused = error.message.includes('the visa was refused') ? complete.headers?.[visaHeader] : undefined;
         // The same credentials would be refused again.
-        if (isRenewed || isDeepStrictEqual(complete, await withCredentials(connection, request))) throw error;
+        if (isRenewed || isDeepStrictEqual(complete, await withCredentials(connection, request, refused))) throw error;
         isRenewed = true;
       } else if (once && error instanceof UnavailableError && error.mayBeDone) {
         throw error;
@@ -127,26 +128,32 @@ export async function authorized<T>(
   }
 }
 
+/** Not Proxy-Authorization, which some intermediaries remove. */
+const visaHeader = 'x-ga4gh-visa';
+
 /**
  * The request with its credentials. One visa takes the place of a passport that is too large for a gateway.
  * @throws ClientError `usage` if nothing fits
  */
-async function withCredentials(connection: ServiceConnection, asked: AuthorizedRequest): Promise<TransportRequest> {
+async function withCredentials(
+  connection: ServiceConnection,
+  asked: AuthorizedRequest,
+  refused?: string,
+): Promise<TransportRequest> {
   const { transport, note } = connection;
   const { what, as, attempts: _, once: _once, ...request } = asked;
   const credentials = as === 'anyone' ? undefined : await connection.basic?.();
   const headers = { ...request.headers, ...(credentials && { authorization: basicAuthorization(credentials) }) };
   if (as !== 'researcher') return { ...request, headers };
-  // Not in Proxy-Authorization, which some intermediaries remove.
-  const withVisa = (visa: string) => ({ ...request, headers: { ...headers, 'x-ga4gh-visa': visa } });
+  const withVisa = (visa: string) => ({ ...request, headers: { ...headers, [visaHeader]: visa } });
   const bytesWith = (visa: string) => transport.headerBytes(withVisa(visa));
   const fits = (visa: string) => bytesWith(visa) <= limits.requestHeaderBytes;
-  const visa = (await connection.visa()).trim();
+  const visa = (await connection.visa(refused)).trim();
   if (fits(visa)) return withVisa(visa);
   const chosen = outboxVisa(visa, fits);
   if (!chosen) {
     const all = `${bytesWith(visa)} bytes of headers are more than the ${limits.requestHeaderBytes} that a gateway takes`;
-    throw new ClientError('usage', `${what}: ${all}; x-ga4gh-visa has ${visa.length}`, { remedy: fewerHeaders });
+    throw new ClientError('usage', `${what}: ${all}; ${visaHeader} has ${visa.length}`, { remedy: fewerHeaders });
   }
   note(chosen.note);
   return withVisa(chosen.visa);

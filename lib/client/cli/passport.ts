@@ -1,17 +1,18 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod/mini';
+import { systemTiming } from '../../common/timing.ts';
 import { parseJson } from '../../common/untrusted-json.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
+import { loginSettings } from '../api/login/about.ts';
 import { type EarlierSignIn, Issuer } from '../api/login/sign-in.ts';
-import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
+import { type DecodedVisa, decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import type { Transport } from '../api/transport.ts';
 import { writeOutput } from './files/output-file.ts';
 
-const text = z.string();
-const earlier = z.object({ issuer: text, clientId: text, scopes: z.array(text), subject: text, refreshToken: text });
+const earlier = z.extend(loginSettings, { subject: z.string(), refreshToken: z.string() });
 /** A visa that ends sooner is renewed before it is used. */
 const soonMs = 60_000;
 
@@ -23,14 +24,18 @@ export function renewalFile(passportFile: string): string {
 /** Writes a passport, and what renews it or nothing. Only the owner can read either. @throws LocalDiskError */
 export async function storeSignIn(
   passportFile: string,
-  visas: readonly string[],
+  visas: readonly DecodedVisa[],
   renewal: EarlierSignIn | undefined,
   terminal: Terminal,
 ): Promise<void> {
   await makeFolder(dirname(passportFile), 0o700);
   if (renewal) await write(renewalFile(passportFile), renewal, terminal);
   else await rm(renewalFile(passportFile), { force: true });
-  await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
+  await write(passportFile, passportOf(visas), terminal);
+}
+
+function passportOf(visas: readonly DecodedVisa[]) {
+  return { ga4gh_passport_v1: visas.map(({ token }) => token) };
 }
 
 function write(name: string, content: object, terminal: Terminal): Promise<void> {
@@ -47,31 +52,42 @@ export async function earlierSignIn(passportFile: string): Promise<EarlierSignIn
 }
 
 /**
- * A visa of a sign-in that can be used. Visas that have expired, or are about to, are renewed.
+ * Keeps other commands from the sign-in, because most issuers take a token once. Waits twenty seconds for one that renews.
+ * @throws LocalDiskError
+ */
+export async function renewalLock(passportFile: string, { signal }: Terminal): Promise<FileLock> {
+  const sleep = (milliseconds: number) => systemTiming.sleep(10 * milliseconds, signal);
+  return await FileLock.acquire(`${renewalFile(passportFile)}.lock`, sleep);
+}
+
+/**
+ * A visa of a sign-in that can be used. Visas that have expired, or are about to, or that the service refused, are renewed.
  * @param use.read gives the visa that is stored now
+ * @param use.refused the service ends a visa sooner than its issuer if that signs for years
  * @throws ClientError `unauthenticated` if the user must sign in again
  */
 export async function renewedVisa(
   passportFile: string,
   use: {
     readonly read: () => Promise<string>;
+    readonly refused: string | undefined;
     readonly terminal: Terminal;
     readonly transport: () => Promise<Transport>;
   },
 ): Promise<string> {
-  const { read, terminal } = use;
+  const { read, refused, terminal } = use;
+  const isUsable = (visa: string) => visa !== refused && !endsSoon(visa, terminal.now());
   const visa = await read();
-  if (!endsSoon(visa, terminal.now())) return visa;
+  if (isUsable(visa)) return visa;
   // The service refuses a visa that nothing renews, and says so.
   if (!(await earlierSignIn(passportFile))) return visa;
-  // Another command might renew at the same time, and most issuers take a token once.
-  await using _lock = await FileLock.acquire(`${renewalFile(passportFile)}.lock`);
+  await using _lock = await renewalLock(passportFile, terminal);
   const stored = await read();
   const sign = await earlierSignIn(passportFile);
-  if (!endsSoon(stored, terminal.now()) || !sign) return stored;
+  if (isUsable(stored) || !sign) return stored;
   const issuer = new Issuer(sign, await use.transport(), terminal.signal);
   const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
-  await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
+  await write(passportFile, passportOf(visas), terminal);
   return await read();
 }
 

@@ -49,12 +49,17 @@ export function sessionOf(
     transport ??= openTransport(settings, terminal, version, retries);
     return transport;
   };
-  const current = async (read: () => Promise<string>) => {
+  let renewing: Promise<string> | undefined;
+  const current = async (read: () => Promise<string>, refused?: string) => {
     if (visaFile !== passportFile) return await read();
     const { renewedVisa } = await import('./passport.ts');
-    return await renewedVisa(passportFile, { read, terminal, transport: opened });
+    // The requests of a download share one renewal.
+    renewing ??= renewedVisa(passportFile, { read, refused, terminal, transport: opened }).finally(() => {
+      renewing = undefined;
+    });
+    return await renewing;
   };
-  const visa = stored && warnedVisa(settings, () => current(stored), session);
+  const visa = stored && warnedVisa(settings, (refused) => current(stored, refused), session);
   return {
     ...session,
     settings,
@@ -88,10 +93,10 @@ export async function openTransport(
 }
 
 /** Reads the visa for each request, and warns of each new one that has expired, and once of a file that others can read. */
-function warnedVisa({ visaFile }: Settings, read: () => Promise<string>, { output, terminal }: TerminalSession) {
+function warnedVisa({ visaFile }: Settings, read: ServiceConnection['visa'], { output, terminal }: TerminalSession) {
   let last: string | undefined;
-  return async () => {
-    const token = await read();
+  return async (refused?: string) => {
+    const token = await read(refused);
     if (token === last) return token;
     const isFirst = last === undefined;
     last = token;

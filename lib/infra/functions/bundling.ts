@@ -21,7 +21,7 @@ export interface Bundle {
   readonly id: string;
   /** Folder of the cloud assembly. */
   readonly outdir: string;
-  /** Of a function that verifies visas: the trust list, relative to the root of the repository. */
+  /** Of a function that verifies visas or names their issuers: the trust list, relative to the root of the repository. */
   readonly trustedIssuers: string | undefined;
   /** Name of a document of `docs/openapi/`. */
   readonly openApiDocument: string | undefined;

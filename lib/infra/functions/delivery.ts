@@ -76,6 +76,7 @@ export function deliveryFunctions(make: Make, { settings, storage }: FunctionsPr
     description: 'Says what this service is, and where researchers sign in',
     memoryMegabytes: 256,
     timeout: Duration.seconds(10),
+    namesIssuers: true,
   });
   about.configure(environment.archiveKind, settings.archiveKind);
   about.configure(environment.archiveCredentials, settings.archiveCredentials);

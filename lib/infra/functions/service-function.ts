@@ -30,8 +30,10 @@ export interface ServiceFunctionProps {
   readonly reservedConcurrency?: number;
   /** Whether it sends messages that it will receive. Lambda stops other functions that do. @default false */
   readonly mayLoop?: boolean;
-  /** Put the trusted issuers beside the bundle. @default false */
+  /** Put the trusted issuers beside the bundle, and allow it to read the deny list. @default false */
   readonly verifiesVisas?: boolean;
+  /** Put the trusted issuers beside the bundle. @default false */
+  readonly namesIssuers?: boolean;
   /** Put this document of `docs/openapi/` beside the bundle. @default - none */
   readonly openApiDocument?: string;
   /** Put the administrators' page beside the bundle. @default false */
@@ -95,7 +97,8 @@ export class ServiceFunction extends Construct implements Grantee {
         id,
         entry: props.entry,
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
-        trustedIssuers: props.verifiesVisas ? this.node.getContext(trustedIssuersContext) : undefined,
+        trustedIssuers:
+          props.verifiesVisas || props.namesIssuers ? this.node.getContext(trustedIssuersContext) : undefined,
         openApiDocument: props.openApiDocument,
         servesAdminPage: props.servesAdminPage ?? false,
       }),

@@ -87,6 +87,21 @@ test('fetches a whole dataset', async () => {
   }
 });
 
+test('fetches a file of several slices over several connections, unless a slice is larger than a reply can be', async () => {
+  const large = { path: 'large/file.bin', size: 210_000_000 };
+  await service.archiveBytes('EGAD00000000002', large.path, bytesOf(large), 'EGAF00000000006');
+  await service.setDataset('EGAD00000000002', 'released');
+  const visa = await service.visa({ datasetId: 'EGAD00000000002' });
+  const cwd = await work();
+  const fetched = (...options: string[]) => pyega3(cwd, 2, [...options, 'fetch', 'EGAF00000000006', ...once], visa);
+  expect(await fetched('-ms', '205000000')).toContain('413 Client Error');
+  expect(await fetched('-c', '8')).toContain('Download complete');
+  const hash = createHash('sha256');
+  for await (const bytes of bytesOf(large)) hash.update(bytes);
+  const saved = createHash('sha256').update(await readFile(join(cwd, 'EGAF00000000006/file.bin')));
+  expect(saved.digest('hex')).toBe(hash.digest('hex'));
+}, 300_000);
+
 test('resumes with the slices that it has', async () => {
   const cwd = await work();
   let served = 0;

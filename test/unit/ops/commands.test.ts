@@ -165,6 +165,28 @@ describe('archive-key', () => {
   });
 });
 
+test('server-file prints where pyEGA3 finds everything, for either version', async () => {
+  const { stdout } = await run(['server-file']);
+  expect(JSON.parse(stdout)).toEqual({
+    url_auth: 'https://direct.example.org/v1/ega/token',
+    url_api: 'https://direct.example.org/v1',
+    url_api_metadata: 'https://direct.example.org/v1/ega/v2',
+    url_api_ticket: 'https://direct.example.org/v1',
+    url_api_stats: 'https://direct.example.org/v1/ega/stats',
+    client_secret: 'none',
+    api_version: 2,
+  });
+  expect(JSON.parse((await run(['server-file', '--api-version', '1', '--json'])).stdout)).toMatchObject({
+    url_api_metadata: 'https://direct.example.org/v1/ega/v1',
+    url_api_ticket: 'https://direct.example.org/v1/htsget',
+    api_version: 1,
+  });
+  expect((await run(['server-file', '--api-version', '3'])).exitCode).toBe(2);
+  world = { ...world, target: { ...world.target, directUrl: undefined } };
+  const { exitCode, stderr } = await run(['server-file']);
+  expect([exitCode, stderr]).toEqual([4, expect.stringContaining('the deployment has no direct API')]);
+});
+
 describe('audit', () => {
   const row = {
     id: 1,

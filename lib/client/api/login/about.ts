@@ -4,18 +4,21 @@ import { ClientError, ServiceError } from '../errors.ts';
 import { optional, parsed, readJson, text } from '../json.ts';
 import type { Transport, TransportReply } from '../transport.ts';
 
+const login = z.object({ issuer: text, clientId: text, scopes: z.array(text) });
 const about = z.object({
   name: z.literal('data-out'),
   organization: text,
   basicRequired: z.boolean(),
-  login: optional(z.object({ issuer: text, clientId: text, scopes: z.array(text) })),
+  issuers: z.array(text),
+  login: optional(login),
 });
 
 /** What a service says of itself before it has seen credentials. */
 export type About = z.infer<typeof about>;
 
-/** Where researchers sign in: the OpenID provider, this program's client id there, and what to ask for. */
-export type LoginSettings = NonNullable<About['login']>;
+/** Where researchers sign in (the OpenID provider, this program's client id there, what to ask for), and whose visas are of use. */
+export const loginSettings = z.extend(login, { issuers: z.array(text) });
+export type LoginSettings = z.infer<typeof loginSettings>;
 
 /**
  * Reads `GET /.well-known/data-out`.

@@ -1,5 +1,7 @@
 import * as oidc from 'openid-client';
+import { grantType } from '../../../contract/reasons.ts';
 import { ClientError, interrupted } from '../errors.ts';
+import { type DecodedVisa, visasAmong } from '../order/decoded-visa.ts';
 import { refusal } from '../problem.ts';
 import type { Transport } from '../transport.ts';
 import type { LoginSettings } from './about.ts';
@@ -15,9 +17,11 @@ export interface Invitation {
 
 /** What the issuer gave for a sign-in or its renewal. Its tokens are secrets. */
 export interface SignedIn {
-  /** The visas, unverified, as the issuer ordered them. */
-  readonly visas: readonly string[];
-  /** Whom they are about, for the issuer. */
+  /** Those for datasets, by the issuers that the service accepts. Not verified. */
+  readonly visas: readonly DecodedVisa[];
+  /** The other issuers of visas for datasets. */
+  readonly otherIssuers: readonly string[];
+  /** Whom they are about, for the sign-in service. */
   readonly subject: string;
   /** Renews the visas. Some issuers give none, or another one at each renewal. */
   readonly refreshToken: string | undefined;
@@ -36,14 +40,15 @@ const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 const pollSeconds = 5;
 /** 200 visas of the largest size. */
 const replyBytes = 4 * 1024 * 1024;
+const tellOperator = 'Tell the operator of the archive.';
 
 /** An OpenID provider, asked by the client's own HTTP. */
 export class Issuer {
   readonly #login: LoginSettings;
   readonly #transport: Transport;
   readonly #signal: AbortSignal;
-  /** By which the issuer's clock is ahead of this machine's. */
-  #skewSeconds = 0;
+  /** Seconds by which the issuer's clock is ahead of this machine's. The library reads them after the first reply. */
+  readonly #clock = { [oidc.clockSkew]: 0, [oidc.clockTolerance]: 60 };
 
   constructor(login: LoginSettings, transport: Transport, signal: AbortSignal) {
     this.#login = login;
@@ -58,13 +63,14 @@ export class Issuer {
    * @throws ClientError `forbidden` if the person or the issuer refuses, `timeout` if nobody uses the code
    */
   async signIn(keep: boolean, show: (invitation: Invitation) => void): Promise<SignedIn> {
-    const scopes = new Set([...this.#login.scopes, ...(keep ? ['offline_access'] : [])]);
+    const scopes = this.#login.scopes.filter((scope) => scope !== 'offline_access');
+    const scope = [...scopes, ...(keep ? ['offline_access'] : [])].join(' ');
     return await this.#asking(async (config) => {
       const verifier = oidc.randomPKCECodeVerifier();
       const nonce = oidc.randomNonce();
       const offersPkce = config.serverMetadata().code_challenge_methods_supported?.includes('S256');
       const device = await oidc.initiateDeviceAuthorization(config, {
-        ...{ scope: [...scopes].join(' '), nonce },
+        ...{ scope, nonce },
         ...(offersPkce && {
           code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
           code_challenge_method: 'S256',
@@ -122,17 +128,24 @@ export class Issuer {
 
   async #visas(config: oidc.Configuration, tokens: oidc.TokenEndpointResponse, subject?: string): Promise<SignedIn> {
     const info = await oidc.fetchUserInfo(config, tokens.access_token, subject ?? oidc.skipSubjectCheck);
-    const visas: unknown = info[passportClaim];
-    if (!Array.isArray(visas) || !visas.every((visa) => typeof visa === 'string')) {
+    const claim: unknown = info[passportClaim];
+    const grants = visasAmong(Array.isArray(claim) ? claim : []).filter(({ type }) => type === grantType);
+    if (grants.length === 0) {
       const granted = tokens.scope === undefined || tokens.scope.split(' ').includes(passportClaim);
       const why = granted ? 'although it granted the scope' : 'because it did not grant the scope';
-      throw new ClientError('forbidden', `${this.#host} gave no visas, ${why} ${passportClaim}`, {
+      throw new ClientError('forbidden', `${this.#host} gave no visas for datasets, ${why} ${passportClaim}`, {
         remedy: granted
           ? 'Ask the data access committee whether your approval has reached this sign-in service.'
           : 'Tell the operator of the archive: the client there must be allowed this scope.',
       });
     }
-    return { visas, subject: info.sub, refreshToken: tokens.refresh_token };
+    const { issuers } = this.#login;
+    const visas = grants.filter(({ issuer }) => issuers.includes(issuer));
+    const otherIssuers = [...new Set(grants.map(({ issuer }) => issuer))].filter((issuer) => !issuers.includes(issuer));
+    if (visas.length > 0) return { visas, otherIssuers, subject: info.sub, refreshToken: tokens.refresh_token };
+    throw new ClientError('forbidden', `the service accepts no visas of ${otherIssuers.join(', ')}`, {
+      remedy: tellOperator,
+    });
   }
 
   get #host(): string {
@@ -140,22 +153,16 @@ export class Issuer {
   }
 
   #wrong(what: string): ClientError {
-    const remedy = 'Tell the operator of the archive.';
-    return new ClientError('protocol', `the sign-in service ${this.#host} ${what}`, { remedy });
+    return new ClientError('protocol', `the sign-in service ${this.#host} ${what}`, { remedy: tellOperator });
   }
 
   /** Runs `work` with what the issuer publishes about itself. Its errors are in the client's words, without a token. */
   async #asking<T>(work: (config: oidc.Configuration) => Promise<T>): Promise<T> {
     const { issuer, clientId } = this.#login;
+    // The transport itself refuses http:// to other machines.
     const options = { [oidc.customFetch]: this.#fetch, execute: [oidc.allowInsecureRequests] };
     try {
-      const found = await oidc.discovery(new URL(issuer), clientId, undefined, oidc.None(), options);
-      const clock = { [oidc.clockSkew]: this.#skewSeconds, [oidc.clockTolerance]: 60 };
-      const config = new oidc.Configuration(found.serverMetadata(), clientId, clock, oidc.None());
-      // The transport itself refuses http:// to other machines.
-      oidc.allowInsecureRequests(config);
-      config[oidc.customFetch] = this.#fetch;
-      return await work(config);
+      return await work(await oidc.discovery(new URL(issuer), clientId, this.#clock, oidc.None(), options));
     } catch (error) {
       throw this.#translated(error);
     }
@@ -170,13 +177,11 @@ export class Issuer {
       try {
         const reply = await this.#transport.send(sent);
         if (reply.status >= 500 || reply.status === 429) throw await refusal(reply, `signing in at ${url.host}`);
-        const date = Date.parse(reply.header('date') ?? '');
-        if (!Number.isNaN(date)) this.#skewSeconds = Math.round((date - this.#transport.timing.now().getTime()) / 1000);
-        const kept = ['content-type', 'www-authenticate'].flatMap((name) => {
-          const value = reply.header(name);
-          return value === undefined ? [] : [[name, value] as [string, string]];
-        });
-        return new Response(await reply.text(replyBytes), { status: reply.status, headers: kept });
+        const ahead = Date.parse(reply.header('date') ?? '') - this.#transport.timing.now().getTime();
+        this.#clock[oidc.clockSkew] = Math.round(ahead / 1000) || 0;
+        const headers = { 'content-type': reply.header('content-type') ?? '' };
+        // A reply without content, such as 204, must have none at all.
+        return new Response((await reply.text(replyBytes)) || null, { status: reply.status, headers });
       } catch (error) {
         await backoff.failed(error);
       }
@@ -191,9 +196,9 @@ export class Issuer {
     if (error instanceof oidc.ResponseBodyError) {
       // A code has these characters alone (RFC 6749 § 5.2); a description could repeat a token.
       const code = error.error.replaceAll(/[^\w.-]/g, '').slice(0, 40);
-      return refusals[code]?.() ?? this.#wrong(`refuses the request (${code})`);
+      return refused(code) ?? this.#wrong(`refuses the request (${code})`);
     }
-    if (!(error instanceof oidc.ClientError || error instanceof oidc.WWWAuthenticateChallengeError)) return error;
+    if (!(error instanceof oidc.ClientError)) return error;
     const isOther = error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
     return this.#wrong(
       isOther ? 'answers for another issuer or person' : `gave an answer of another form (${error.code})`,
@@ -207,15 +212,15 @@ function codeExpired(): ClientError {
   });
 }
 
-/** By the error of the issuer. */
-const refusals: Readonly<Record<string, () => ClientError>> = {
-  expired_token: codeExpired,
-  access_denied: () =>
-    new ClientError('forbidden', 'the sign-in was refused', {
+/** What an error of the issuer means for the person; `undefined` for one that they cannot mend. */
+function refused(code: string): ClientError | undefined {
+  if (code === 'expired_token') return codeExpired();
+  if (code === 'access_denied') {
+    return new ClientError('forbidden', 'the sign-in was refused', {
       remedy: 'Run data-out login again, and approve it. If you did, ask the archive whether your account may use it.',
-    }),
-  invalid_grant: () =>
-    new ClientError('unauthenticated', 'the sign-in service no longer knows this sign-in', {
-      remedy: 'Sign in again: data-out login.',
-    }),
-};
+    });
+  }
+  if (code !== 'invalid_grant') return undefined;
+  const remedy = 'Sign in again: data-out login.';
+  return new ClientError('unauthenticated', 'the sign-in service no longer knows this sign-in', { remedy });
+}

@@ -8,9 +8,9 @@ import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type About, aboutService } from '../../api/login/about.ts';
 import { type Invitation, Issuer } from '../../api/login/sign-in.ts';
-import { datasetsOf, visasAmong } from '../../api/order/decoded-visa.ts';
+import { datasetsOf } from '../../api/order/decoded-visa.ts';
 import { urlOption, withConnectionOptions } from '../options.ts';
-import { earlierSignIn, renewalFile, storeSignIn } from '../passport.ts';
+import { earlierSignIn, renewalFile, renewalLock, storeSignIn } from '../passport.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const loginHelp = `
@@ -59,7 +59,7 @@ export function registerLogin(program: Command, context: CommandContext): void {
 /** Signs the user in, and stores what that gives. @throws ClientError */
 export async function signIn(
   { service, settings, output, terminal }: Session,
-  { login, organization }: About,
+  { login, organization, issuers }: About,
   { keep = false, browser = false }: { readonly keep?: boolean; readonly browser?: boolean } = {},
 ): Promise<void> {
   if (login === undefined) {
@@ -75,14 +75,18 @@ export async function signIn(
     output.note(`Waiting until ${expires.toISOString().slice(11, 16)} UTC; Ctrl-C quits.`);
     if (browser) openBrowser(directUrl ?? url, terminal, output.warn);
   };
-  const { visas, subject, refreshToken } = await new Issuer(login, transport, terminal.signal).signIn(keep, show);
-  const earlier = keep && refreshToken !== undefined ? { ...login, subject, refreshToken } : undefined;
+  const where = { ...login, issuers };
+  const signedIn = await new Issuer(where, transport, terminal.signal).signIn(keep, show);
+  const { visas, otherIssuers, subject, refreshToken } = signedIn;
+  const earlier = keep && refreshToken !== undefined ? { ...where, subject, refreshToken } : undefined;
   await storeSignIn(passportFile, visas, earlier, terminal);
-  const datasets = datasetsOf({ visas: visasAmong(visas) });
+  const datasets = datasetsOf(signedIn);
   const record = { passport: passportFile, renewal: earlier ? renewalFile(passportFile) : null, subject, datasets };
-  const named = datasets.length > 0 ? `: ${datasets.slice(0, 5).join(', ')}${datasets.length > 5 ? ', …' : ''}` : '';
-  const text = `Signed in as ${subject}, with visas for ${counted(datasets.length, 'dataset')}${named}`;
+  const named = `${datasets.slice(0, 5).join(', ')}${datasets.length > 5 ? ', …' : ''}`;
+  const text = `Signed in as ${subject}, with visas for ${counted(datasets.length, 'dataset')}: ${named}`;
   output.result(record, printable(text));
+  for (const other of otherIssuers)
+    output.warn(printable(`visas of ${other} are left out: the service does not accept them`));
   if (keep && !earlier) output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
   if (visaFile !== undefined && visaFile !== passportFile) {
     output.warn(`${printable(visaFile)} is set as your visa, and overrides the sign-in: remove that setting`);
@@ -90,6 +94,8 @@ export async function signIn(
 }
 
 async function signOut({ settings: { passportFile }, output, terminal, service }: Session): Promise<void> {
+  // A command that renews at the same time would write the files again.
+  await using _lock = existsSync(renewalFile(passportFile)) ? await renewalLock(passportFile, terminal) : undefined;
   const earlier = await earlierSignIn(passportFile);
   const { transport } = await service();
   try {

@@ -1,12 +1,10 @@
 import { isError } from '../../../errors.ts';
-import type { VisaRules } from '../../../visas/index.ts';
 import { bearerToken, verifiedToken } from '../../http/authorization.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import { type HttpRequest, singleHeader } from '../../http/request.ts';
+import type { DatasetsEndpoint } from '../list-datasets.ts';
 
-interface SignInEndpoint {
-  readonly rules: VisaRules;
-}
+type Verifier = Pick<DatasetsEndpoint, 'rules'>;
 
 /** Bytes of a form, and characters of a token that `Authorization` can carry beside the headers of a client. */
 const mostFormBytes = 64 * 1024;
@@ -16,7 +14,7 @@ const longestToken = 9 * 1024;
  * `POST /ega/token`, the password grant (RFC 6749 § 4.3) as pyEGA3 sends it: the password is a visa or a passport, and so is the
  * access token, once it is verified. The name, and the id and secret of the client are ignored, and nothing is stored.
  */
-export async function grantByPassword(request: HttpRequest, { rules }: SignInEndpoint): Promise<HttpReply> {
+export async function grantByPassword(request: HttpRequest, { rules }: Verifier): Promise<HttpReply> {
   const refused = (error: string, text: string) =>
     jsonReply(request.requestId, { error, error_description: text, code: error, requestId: request.requestId }, 400);
   const { body = new Uint8Array() } = request;
@@ -43,7 +41,7 @@ export async function grantByPassword(request: HttpRequest, { rules }: SignInEnd
 }
 
 /** `POST /ega/userinfo`: whose the token is. */
-export async function userInfo(request: HttpRequest, { rules }: SignInEndpoint): Promise<HttpReply> {
+export async function userInfo(request: HttpRequest, { rules }: Verifier): Promise<HttpReply> {
   const { subject } = await verifiedToken(bearerToken(request), rules);
   return jsonReply(request.requestId, { sub: subject.sub });
 }

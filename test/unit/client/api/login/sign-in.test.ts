@@ -3,8 +3,12 @@ import { type Invitation, Issuer } from '../../../../../lib/client/api/login/sig
 import { Transport } from '../../../../../lib/client/api/transport.ts';
 import { systemTiming, type Timing } from '../../../../../lib/common/timing.ts';
 import { LoginProvider } from '../../../../helpers/login-provider.ts';
+import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
 
-const visas = Array.from({ length: 200 }, (_, index) => `eyJ.${index}.sig`);
+const visa = (dataset: string, more = {}) => unverifiedToken(visaClaims(dataset, more));
+const visas = Array.from({ length: 200 }, (_, index) => visa(`EGAD${index}`));
+const tokens = (signedIn: { readonly visas: readonly { readonly token: string }[] }) =>
+  signedIn.visas.map(({ token }) => token);
 let provider: LoginProvider;
 let transport: Transport;
 let controller: AbortController;
@@ -27,7 +31,8 @@ afterEach(async () => {
   await provider.stop();
 });
 
-const issuer = (login = provider.login) => new Issuer(login, transport, controller.signal);
+const login = () => ({ ...provider.login, issuers: ['https://issuer.example.org/'] });
+const issuer = (at = login()) => new Issuer(at, transport, controller.signal);
 
 /** Signs in while a person decides. */
 async function signIn(decision: Parameters<LoginProvider['decide']>[1] | undefined, keep = false) {
@@ -48,8 +53,8 @@ const changedClaims = (token: unknown, change: (claims: Record<string, number>) 
 };
 
 test('a person who approves gets all visas, and sees where to go', async () => {
-  const { visas: got, subject, refreshToken, seen } = await signIn(jane);
-  expect(got).toEqual(visas);
+  const { subject, refreshToken, seen, ...signedIn } = await signIn(jane);
+  expect(tokens(signedIn)).toEqual(visas);
   expect({ subject, refreshToken }).toEqual({ subject: 'jane', refreshToken: undefined });
   expect(seen[0]).toMatchObject({ url: `${provider.issuer}/device`, code: expect.stringMatching(/^\w{4}-\w{4}$/) });
   expect(seen[0]?.directUrl).toContain(seen[0]?.code);
@@ -108,7 +113,7 @@ describe('polling', () => {
       return undefined;
     };
     const slow = new Transport({ userAgent: 'test' });
-    const done = new Issuer(provider.login, slow, controller.signal).signIn(false, () => controller.abort());
+    const done = new Issuer(login(), slow, controller.signal).signIn(false, () => controller.abort());
     await expect(done).rejects.toMatchObject({ code: 'interrupted' });
     await slow.close();
   });
@@ -146,11 +151,17 @@ test('the configuration of another issuer is refused', async () => {
   await expect(signIn(jane)).rejects.toThrow('answers for another issuer or person');
 });
 
+const affiliation = unverifiedToken({
+  iss: 'https://issuer.example.org/',
+  ga4gh_visa_v1: { type: 'AffiliationAndRole' },
+});
 test.each([
-  ['granted', undefined, /although it granted the scope ga4gh_passport_v1$/],
-  ['not granted', 'openid', /because it did not grant the scope ga4gh_passport_v1$/],
-])('without visas, with the scope %s, the message says which is missing', async (_what, scope, message) => {
-  provider.visas = undefined;
+  ['no visas', undefined, undefined, /although it granted the scope ga4gh_passport_v1$/],
+  ['an empty list', [], undefined, /although it granted the scope ga4gh_passport_v1$/],
+  ['an affiliation alone', [affiliation], undefined, /although it granted the scope ga4gh_passport_v1$/],
+  ['no visas and no scope', undefined, 'openid', /because it did not grant the scope ga4gh_passport_v1$/],
+])('with %s, the message says which approval is missing', async (_what, given, scope, message) => {
+  provider.visas = given;
   provider.change = (path, { body }) => {
     if (path === '/token' && scope) body.scope = scope;
     return undefined;
@@ -158,32 +169,52 @@ test.each([
   await expect(signIn(jane)).rejects.toThrow(message);
 });
 
-test('no error repeats a token or what the issuer says at length', async () => {
+test('of several issuers, the visas of those that the service accepts are kept', async () => {
+  provider.visas = [visa('EGAD1', { iss: 'https://other.example.org/' }), visa('EGAD1'), affiliation];
+  const signedIn = await signIn(jane);
+  expect(tokens(signedIn)).toEqual([visa('EGAD1')]);
+  expect(signedIn.otherIssuers).toEqual(['https://other.example.org/']);
+  provider.visas = [visa('EGAD1', { iss: 'https://other.example.org/' })];
+  await expect(signIn(jane)).rejects.toThrow('the service accepts no visas of https://other.example.org/');
+});
+
+test('visas that the issuer does not give to this token are a fault of the issuer', async () => {
   provider.change = (path, reply) => {
-    const body = { error: 'server_secret\u001b[31m', error_description: 'token eyJ.very.secret' };
+    if (path === '/me') Object.assign(reply, { status: 401, body: { error: 'invalid_token' } });
+    return undefined;
+  };
+  await expect(signIn(jane)).rejects.toMatchObject({ code: 'protocol' });
+});
+
+test.each([
+  ['server_secret\u001b[31m', 'server_secret31m'],
+  ['constructor', 'constructor'],
+])('no error repeats a token or what the issuer says at length: %j', async (error, shown) => {
+  provider.change = (path, reply) => {
+    const body = { error, error_description: 'token eyJ.very.secret' };
     if (path === '/token') Object.assign(reply, { status: 400, body });
     return undefined;
   };
-  await expect(signIn(jane)).rejects.toThrow(/refuses the request \(server_secret31m\)$/);
+  await expect(signIn(jane)).rejects.toThrow(new RegExp(`refuses the request \\(${shown}\\)$`));
 });
 
 test('an issuer that is not encrypted is not asked', async () => {
-  const login = { ...provider.login, issuer: 'http://login.example.org/' };
-  await expect(issuer(login).signIn(false, () => undefined)).rejects.toThrow('is not encrypted');
+  const open = { ...login(), issuer: 'http://login.example.org/' };
+  await expect(issuer(open).signIn(false, () => undefined)).rejects.toThrow('is not encrypted');
 });
 
 describe('a sign-in that is kept', () => {
   const renewal = async () => {
     const { refreshToken = '', subject } = await signIn(jane, true);
-    return { ...provider.login, refreshToken, subject };
+    return { ...login(), refreshToken, subject };
   };
 
   test('is renewed, by a token that replaces the one before', async () => {
     const first = await renewal();
-    provider.visas = ['eyJ.new.sig'];
+    provider.visas = [visa('EGAD-new')];
     const replaced: string[] = [];
     const replace = async ({ refreshToken }: { refreshToken: string }) => void replaced.push(refreshToken);
-    expect((await issuer().renew(first, replace)).visas).toEqual(['eyJ.new.sig']);
+    expect(tokens(await issuer().renew(first, replace))).toEqual([visa('EGAD-new')]);
     expect(replaced).toEqual([expect.not.stringContaining(first.refreshToken)]);
     const [refreshToken = ''] = replaced;
     await issuer().renew({ ...first, refreshToken }, replace);
@@ -212,5 +243,14 @@ describe('a sign-in that is kept', () => {
       return undefined;
     };
     expect(await issuer().revoke(first)).toBe(false);
+  });
+
+  test('is not known to be forgotten after a reply of another form', async () => {
+    const first = await renewal();
+    provider.change = (path, reply) => {
+      if (path === '/token/revocation') Object.assign(reply, { status: 204, body: null });
+      return undefined;
+    };
+    await expect(issuer().revoke(first)).rejects.toMatchObject({ code: 'protocol' });
   });
 });

@@ -1,4 +1,5 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LoginProvider } from '../../../../helpers/login-provider.ts';
 import { farAhead, SetUpWorld, visas } from '../../../../helpers/set-up-world.ts';
@@ -34,6 +35,13 @@ describe('login', () => {
     expect(`${stdout}${stderr}`).not.toContain('eyJ');
     expect((await run('list')).exitCode).toBe(0);
     expect((await run('doctor')).stdout.toString()).toContain('the visa is accepted');
+  });
+
+  test('leaves out visas that the service does not accept, and says so', async () => {
+    provider.visas = [visas.foreign, visas.good];
+    const { stderr } = await run('login');
+    expect(await passport()).toEqual([visas.good]);
+    expect(stderr).toContain('visas of https://other.example.org/ are left out');
   });
 
   test('that is denied has the exit code of a refusal, and keeps the visas of before', async () => {
@@ -95,12 +103,13 @@ describe('visas', () => {
 });
 
 describe('expired visas of a sign-in', () => {
-  test('are renewed once by a token that changes, when it was kept', async () => {
+  test('are renewed once by a token that changes, when it was kept, even if that takes long', async () => {
     provider.visas = [visas.expired];
     await run('login', '--keep');
     expect((await stat(`${folder()}/login.json`)).mode & 0o777).toBe(0o600);
     const before = await readFile(`${folder()}/login.json`, 'utf8');
     provider.visas = [visas.good];
+    provider.change = async (path) => (path === '/me' ? await pause(3000, undefined) : undefined);
     const both = await Promise.all([run('list'), run('list')]);
     expect(both.map(({ exitCode, stderr }) => `${exitCode} ${stderr}`)).toEqual(
       Array(2).fill(expect.stringMatching(/^0 /)),
@@ -108,6 +117,15 @@ describe('expired visas of a sign-in', () => {
     expect(await passport()).toEqual([visas.good]);
     expect(await readFile(`${folder()}/login.json`, 'utf8')).not.toBe(before);
     expect(provider.grants.filter((grant) => grant.get('grant_type') === 'refresh_token')).toHaveLength(1);
+  });
+
+  test('are renewed when the service refuses them before they end', async () => {
+    provider.visas = [unverifiedToken(visaClaims('EGAD1', { exp: farAhead, iat: 1 }))];
+    await run('login', '--keep');
+    expect((await run('list')).exitCode).toBe(3);
+    provider.visas = [visas.good];
+    const { exitCode, stderr } = await run('list');
+    expect([exitCode, await passport()], stderr).toEqual([0, [visas.good]]);
   });
 
   test('need another sign-in otherwise', async () => {
@@ -128,6 +146,26 @@ test('logout removes everything and ends the sign-in', async () => {
   await provider.stop();
   const { exitCode, stderr } = await run('logout');
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('still knows the token')]);
+  expect(await readdir(folder())).toEqual([]);
+});
+
+test('logout waits for a command that renews, and revokes the token that it got', async () => {
+  provider.visas = [visas.expired];
+  await run('login', '--keep');
+  provider.visas = [visas.good];
+  let renews = () => {};
+  const renewing = new Promise<void>((resolve) => {
+    renews = resolve;
+  });
+  provider.change = async (path) => {
+    if (path === '/me') renews();
+    if (path === '/me') await pause(500);
+    return undefined;
+  };
+  const list = run('list');
+  await renewing;
+  const { stdout } = await run('logout');
+  expect([stdout.toString(), (await list).exitCode]).toEqual(['Signed out\n', 0]);
   expect(await readdir(folder())).toEqual([]);
 });
 
