@@ -133,7 +133,7 @@ describe('npm run smoke', () => {
     const remedy = expect.stringContaining('data-out-ops audit');
     expect(of('exported')).toMatchObject({ result: 'failed', found: 'the export is incomplete', remedy });
     expect(of('download')).toMatchObject({ result: 'skipped', found: 'outbox did not pass' });
-    for (const id of ['s3-copy-checksums', 'clean-up']) expect(of(id)).toMatchObject({ result: 'passed' });
+    for (const id of ['direct', 'clean-up']) expect(of(id)).toMatchObject({ result: 'passed' });
     expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toMatch(/checks failed: exported/);
     expect(await left()).toEqual(nothing);
   });

@@ -29,7 +29,7 @@ export function accountServices(stacks: readonly Stack[], deployment: Deployment
   return { protection, services };
 }
 
-/** CloudFormation, as far as this service and its tools use it: one stack, or all of its resources on one page. */
+/** CloudFormation, as far as this service and its tools use it: one stack. */
 function cloudFormation(
   stacks: readonly Stack[],
   deployment: Deployment,
@@ -65,17 +65,6 @@ function cloudFormation(
             Outputs,
           };
           return { Stacks: { member } };
-        },
-      },
-      ListStackResources: {
-        parameters: ['StackName'],
-        resource,
-        run({ StackName: name }) {
-          const members = deployment.resourcesOf(stackOf(name).name).map(({ logicalId, type, id }) => {
-            const names = { LogicalResourceId: logicalId, PhysicalResourceId: id, ResourceType: type };
-            return { member: { ...names, ResourceStatus: 'CREATE_COMPLETE' } };
-          });
-          return { StackResourceSummaries: members };
         },
       },
       UpdateTerminationProtection: {

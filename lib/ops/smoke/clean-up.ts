@@ -55,8 +55,8 @@ export async function removeRuns(deployment: Deployment, requestId = ''): Promis
     await rows.remove(datasetId);
     found.push(datasetId);
   }
-  // Bodies whose row was never written, and the probes.
-  for (const bucket of [outputs.archiveBucket, outputs.outboxBucket]) await removeObjects(bucket, smokeIdPrefix);
+  // Bodies whose row was never written.
+  await removeObjects(outputs.archiveBucket, smokeIdPrefix);
   found.push(...(await rows.removeUsers()).map((username) => `user ${username}`));
   found.push(...(await removeAdministrators(target.administrators)).map((username) => `administrator ${username}`));
   return found;

@@ -23,8 +23,8 @@ type SmokeOptions = GlobalOptions & {
   readonly [Name in 'visa' | 'dataset' | 'issuer']?: string | undefined;
 } & { readonly cleanUp?: boolean | undefined };
 
-/** What settings say. `stage` is the suffix of the stack names. The local engine has the defaults. */
-export type SmokeSettings = Readonly<Record<'local' | 'deployed', Expected & { readonly stage?: string | undefined }>>;
+/** What settings say. The local engine has the defaults. */
+type SmokeSettings = Readonly<Record<'local' | 'deployed', Expected>>;
 
 /** Room for a suffix in the names of users and objects. */
 const datasetForm = /^SMOKE-[A-Za-z0-9-]{1,60}$/;
@@ -101,7 +101,6 @@ async function test(options: SmokeOptions, terminal: Terminal, output: Output, s
   await using run = startRun({
     ...{ ids, deployment, expected, target: targetOf(deployment), signal: terminal.signal },
     access: { ...(connection ?? newUsers(ids.username)), ...urls },
-    stage: isDeployed ? options.stage : expected.stage,
     ...(await visasOf(options, connection, ids, terminal)),
   });
   const results: CheckResult[] = [];

@@ -6,9 +6,7 @@ import { DeliveryApi, type ListedFile } from '../../client/api/delivery-api.ts';
 import { Transport } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
-import { stackNames } from '../../contract/outputs.ts';
 import { generateKeyPair } from '../../crypt4gh/index.ts';
-import { findResource } from '../stores/stacks.ts';
 import { type Deployment, localDeployment, type Target, targetOf } from '../target.ts';
 import { expectThat } from './expect-that.ts';
 import type { ArchivedFile } from './files.ts';
@@ -68,8 +66,6 @@ interface RunParts {
   /** `undefined` when no test issuer is at hand. */
   readonly issueVisa?: IssueVisa | undefined;
   readonly signal: AbortSignal;
-  /** Suffix of the stack names. */
-  readonly stage?: string | undefined;
   /** Called with each reply that a row of the conformance suite got. */
   readonly onReply?: ((operation: string, request: WireRequest, reply: WireReply) => void) | undefined;
 }
@@ -104,7 +100,7 @@ export async function startLocalRun(
 }
 
 export function startRun(parts: RunParts) {
-  const { access, visa, signal, deployment } = parts;
+  const { access, visa, signal } = parts;
   const { proxyUrl, dataOutUrl, admin, archiveUser } = access;
   const transport = new Transport({ userAgent: 'data-out-smoke' });
   const found: Found = { files: [], hidden: undefined, requestId: '', listed: [], part: undefined };
@@ -129,9 +125,6 @@ export function startRun(parts: RunParts) {
     /** Lists and downloads. */
     researcher: (token = visa) =>
       new DeliveryApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
-    /** A resource of the stacks: see {@link findResource}. */
-    resource: (type: string, begin: string) =>
-      findResource(Object.values(stackNames(parts.stage)), { type, begin }, deployment.clientOptions('cloudFormation')),
     /** What is behind a presigned address. */
     download: async (url: string | URL) => buffer((await transport.send({ url: new URL(url), signal })).body),
 

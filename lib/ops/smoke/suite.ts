@@ -1,9 +1,7 @@
 import type { Check } from './check.ts';
 import { alarmChecks } from './checks/alarms.ts';
-import { databaseChecks } from './checks/database.ts';
-import { archive, deliveryChecks } from './checks/delivery.ts';
+import { archive, deliveryChecks, presigned } from './checks/delivery.ts';
 import { exportChecks, visa } from './checks/export.ts';
-import { storageChecks } from './checks/storage.ts';
 import { leftovers } from './clean-up.ts';
 import { conformanceChecks } from './conformance/operations.ts';
 import { users } from './users.ts';
@@ -14,7 +12,6 @@ export const suite: readonly Check[] = [
   ...exportChecks,
   ...deliveryChecks,
   ...conformanceChecks,
-  ...storageChecks,
-  ...databaseChecks,
+  presigned,
   ...alarmChecks,
 ];

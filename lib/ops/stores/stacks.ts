@@ -1,8 +1,4 @@
-import {
-  CloudFormationClient,
-  DescribeStacksCommand,
-  paginateListStackResources,
-} from '@aws-sdk/client-cloudformation';
+import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { DataOutError } from '../../errors.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
 import { type AwsClientOptions, forOperators } from '../../service/stores/clients.ts';
@@ -63,31 +59,5 @@ export async function describeStack(
     // CloudFormation has no separate error for this: an unknown name is a validation error.
     if (errorName(error) === 'ValidationError') return undefined;
     throw error;
-  }
-}
-
-/**
- * Name or ARN of a resource of deployed stacks, as `Ref` gives it; `undefined` when there is none.
- * @param wanted.type such as `AWS::SNS::Topic`
- * @param wanted.begin of its logical id
- */
-export async function findResource(
-  stackNames: readonly string[],
-  wanted: { readonly type: string; readonly begin: string },
-  options: AwsClientOptions,
-): Promise<string | undefined> {
-  const client = new CloudFormationClient(options);
-  try {
-    for (const StackName of stackNames) {
-      for await (const { StackResourceSummaries: page } of paginateListStackResources({ client }, { StackName })) {
-        const found = page?.find(
-          ({ ResourceType: type, LogicalResourceId: id }) => type === wanted.type && id?.startsWith(wanted.begin),
-        );
-        if (found) return found.PhysicalResourceId;
-      }
-    }
-    return undefined;
-  } catch (error) {
-    throw storeFailure(error, 'CloudFormation');
   }
 }

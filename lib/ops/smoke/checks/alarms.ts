@@ -1,11 +1,12 @@
 import { smokeDetailType } from '../../../contract/events.ts';
+import { outputs } from '../../../contract/outputs.ts';
 import { messagesDelivered, sendSmokeEvent, subscriptionsOf } from '../../stores/topic.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
 import { expectThat } from '../expect-that.ts';
 import type { Run } from '../run.ts';
 
-async function topicOf(run: Run): Promise<string> {
-  const topic = await run.resource('AWS::SNS::Topic', 'Alarms');
+function topicOf({ deployment }: Run): string {
+  const topic = deployment.outputs[outputs.alarmTopicArn];
   expectThat(topic !== undefined, 'the service stack has no alarm topic');
   return topic;
 }
@@ -17,7 +18,7 @@ const subscription: Check = {
     'Open the message of AWS to the address of alarmEmail, and follow its link. Or subscribe to the output AlarmTopicArn.',
   async run(run) {
     if (run.deployment.connection) throw new NotApplicable('the local engine sends no alarms');
-    const { confirmed, pending } = await subscriptionsOf(await topicOf(run), run.deployment.clientOptions('sns'));
+    const { confirmed, pending } = await subscriptionsOf(topicOf(run), run.deployment.clientOptions('sns'));
     expectThat(confirmed > 0, `no subscription is confirmed, ${pending} wait`);
     return `${confirmed} confirmed, ${pending} wait`;
   },
@@ -30,7 +31,7 @@ const keyMessages: Check = {
   remedy: 'Check the failed invocations of the rules about key deletion, and the policy of the alarm topic.',
   async run(run) {
     const options = run.deployment.clientOptions('sns');
-    const topicArn = await topicOf(run);
+    const topicArn = topicOf(run);
     const sent = new Date();
     await sendSmokeEvent(topicArn, options);
     const delivered = async () => (await messagesDelivered(topicArn, sent, options)) || undefined;

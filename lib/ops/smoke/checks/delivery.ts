@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { parseKeySet } from '../../../client/api/receipts/key-set.ts';
 import { verifyReceipt } from '../../../client/api/receipts/verify-receipt.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
@@ -75,6 +76,26 @@ const download: Check = {
   },
 };
 
+/** Not of the main path: what the documentation of S3 leaves open. */
+export const presigned: Check = {
+  id: 'presigned',
+  title: 'an address serves ranges, and no HEAD',
+  needs: ['outbox'],
+  remedy: 'Check the clock of this machine, and the policy of the outbox bucket.',
+  async run(run) {
+    const { transport, signal } = run;
+    const { url, size } = await run.researcher().location(run.listed.at(-1)?.name ?? '', run);
+    const part = await transport.send({ url, headers: { range: 'bytes=10-19' }, signal });
+    const found = `${part.status}, ${(await buffer(part.body)).length} bytes, ${part.header('content-range')}`;
+    expectThat(found === `206, 10 bytes, bytes 10-19/${size}`, `range: ${found}`);
+    const refused = await transport.send({ method: 'HEAD', url, signal });
+    await refused.discard();
+    expectThat(refused.status === 403, `HEAD: ${refused.status}, expected 403`);
+    const disposition = part.header('content-disposition') === undefined ? 'absent' : 'there';
+    return `206 and 403; Content-Disposition on 206 is ${disposition}`;
+  },
+};
+
 const receipt: Check = {
   id: 'receipt',
   title: 'a signed receipt settles the delivery',
@@ -95,6 +116,9 @@ const receipt: Check = {
     const { jti, complete, files: claimed } = await verifyReceipt(jws, keys);
     expectThat(jti === requestId && complete, 'it is not of this request, or says that files are missing');
     expectThat(claimed.length === run.files.length, `it lists ${claimed.length} files, not ${run.files.length}`);
+    // S3 compared them when each container was complete.
+    const isSummed = claimed.every(({ crc64nvme }) => crc64nvme !== undefined);
+    expectThat(isSummed, 'a container was staged without a checksum: the archive bucket has none of its body');
     return `${claimed.length} files, signature is right`;
   },
 };
