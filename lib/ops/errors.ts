@@ -8,6 +8,7 @@ import type { Failure } from '../terminal/failure.ts';
 import { CatalogueConflictError } from './catalogue/writer.ts';
 import { RetirementError } from './retirement/errors.ts';
 import { SecretChangedError } from './stores/json-secret.ts';
+import { MissingRegionError } from './stores/stacks.ts';
 
 /** Codes of the operator's tool alone, with their exit codes; every other code comes from `lib/errors.ts`. */
 const ownExitCodes = {
@@ -73,6 +74,7 @@ export function opsFailure(error: unknown): Failure | undefined {
   if (error instanceof SecretChangedError) {
     return failure(exitCodes.conflict, 'conflict', error.message, 'Repeat the command.');
   }
+  if (error instanceof MissingRegionError) return failure(exitCodes.usage, 'usage', error.message);
   if (error instanceof MalformedSecretError) return failure(exitCodes.usage, 'unusable_input', error.message);
   if (causes.some((cause) => errorName(cause) === localDiskFull)) {
     return failure(exitCodes.localDisk, 'local_disk', 'the disk of the local engine is full', remedies.diskFull);

@@ -4,7 +4,6 @@ import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
 import type { awsAccount } from '../stores/account.ts';
-import { MissingRegionError } from '../stores/stacks.ts';
 import { askAccount, type Planned, type PreflightResult } from './checks.ts';
 import { checkOffline, type LocalInputs } from './offline.ts';
 
@@ -50,22 +49,17 @@ export async function runPreflight(
     const isWrong = ({ result }: PreflightResult) => result === 'wrong';
     // Only settings that can work have templates.
     const asks = aws && !results.some((each) => each.id === 'settings' && isWrong(each));
-    if (asks) {
-      const ask = async () => {
+    try {
+      if (asks) {
         const named = region ?? inputs.settings.target?.region;
         const account = inputs.account({ signal: terminal.signal, ...(named !== undefined && { region: named }) });
-        return askAccount(account, { ...inputs, templates: await inputs.templates() }, terminal.signal);
-      };
-      const asked = await ask().catch((error: unknown) => {
-        // What needs no account is said anyway.
-        output.table(columns, results);
-        throw error instanceof MissingRegionError
-          ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
-          : error;
-      });
-      results.push(...asked);
+        const planned = { ...inputs, templates: await inputs.templates() };
+        results.push(...(await askAccount(account, planned, terminal.signal)));
+      }
+    } finally {
+      // What needs no account is said anyway.
+      output.table(columns, results);
     }
-    output.table(columns, results);
     if (!asks) output.note(`The account was not asked: ${aws ? 'correct the settings first' : 'add --aws'}.`);
     const failed = results.filter(isWrong).map(({ id }) => id);
     if (failed.length === 0) return;

@@ -41,7 +41,7 @@ export async function readStackOutputs(
 /** The region that a client works in. @throws MissingRegionError */
 export async function regionOf({ config }: { readonly config: { region(): Promise<string> } }): Promise<string> {
   return await config.region().catch((cause: unknown) => {
-    throw new MissingRegionError('no usable AWS region', { cause });
+    throw new MissingRegionError('--aws: there is no valid region: say --region or AWS_REGION', { cause });
   });
 }
 
