@@ -23,8 +23,6 @@ export interface AddFileRequest {
   /** The archive's keys, newest first. A plaintext is encrypted to the first. */
   readonly keys: readonly [ArchiveKey, ...ArchiveKey[]];
   readonly signal?: AbortSignal;
-  /** Proposes ids for files without one. @default - `EGAF9` and ten random digits */
-  readonly makeFileId?: () => string;
   /** Begins the key of the body in the bucket. @default - nothing */
   readonly bodyPrefix?: string;
   /** Called with the size of every chunk that was read. */
@@ -64,7 +62,7 @@ export async function addFile(
 ): Promise<AddedFile> {
   const { catalogue } = target;
   const known = request.fileId === undefined ? undefined : await catalogue.findFile(request.fileId);
-  const fileId = request.fileId ?? (await newFileId(catalogue, request.makeFileId));
+  const fileId = request.fileId ?? (await newFileId(catalogue));
   const container = await prepare(request);
   if (known) return await linkKnown(catalogue, known, container, request);
 
@@ -198,9 +196,9 @@ function outcome(
 }
 
 /** A stable id that is not in the catalogue yet. */
-async function newFileId(catalogue: Target['catalogue'], makeFileId = localFileId): Promise<string> {
+async function newFileId(catalogue: Target['catalogue']): Promise<string> {
   for (;;) {
-    const id = makeFileId();
+    const id = localFileId();
     if (!(await catalogue.findFile(id))) return id;
   }
 }

@@ -1,32 +1,19 @@
 import { failureOf, problemOf } from '../../terminal/failure.ts';
 import { counted, formatBytes, formatDuration, type Output, printable } from '../../terminal/output.ts';
-import type { Progress, ProgressTask } from '../../terminal/progress.ts';
 import { opsFailure } from '../errors.ts';
 import type { AddedFile } from './add-file.ts';
 import type { AddResult } from './add-many.ts';
-import type { SourceFile } from './manifest.ts';
 
 /** Shows the outcomes of a run: a line for each file that is new or failed, and the counts. */
-export function addReporter(output: Output, progress: Progress) {
-  const tasks = new Map<SourceFile, ProgressTask>();
+export function addReporter(output: Output) {
   const counts = { added: 0, linked: 0, unchanged: 0, failed: 0 };
   let bytes = 0;
   let local = 0;
   return {
-    onStart(source: SourceFile): ProgressTask {
-      const task = progress.task(printable(source.label), source.size);
-      tasks.set(source, task);
-      return task;
-    },
-
     onResult(result: AddResult): void {
       const { source, status, ...outcome } = result;
       const { label, path, datasetId } = source;
       counts[status] += 1;
-      // A file that was not read counts as done.
-      const task = tasks.get(source) ?? progress.task(printable(label), source.size, source.size);
-      task.end();
-      tasks.delete(source);
       if (result.status === 'failed') {
         const error = problemOf(failureOf(result.error, opsFailure));
         if (output.json) output.result({ path, datasetId, status, error }, '');
