@@ -1,10 +1,11 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
-import { DataOutError } from '../../errors.ts';
 import { type Columns, formatBytes, formatFacts } from '../../terminal/output.ts';
+import { findFile } from '../archive/remove-file.ts';
 import type { InventoryFile, ListedFile } from '../catalogue/inventory.ts';
 import { registerArchiveAdd } from './archive-add.ts';
 import { registerArchiveRemove } from './archive-remove.ts';
+import { findDataset } from './dataset.ts';
 import { examples, type Open, showRows } from './session.ts';
 
 const columns: Columns<ListedFile> = [
@@ -29,12 +30,10 @@ export function registerArchive(program: Command, open: Open): void {
     .addHelpText('after', examples('archive list --dataset EGAD00000000001'))
     .action(async ({ dataset }, command) => {
       const { target, output } = open(command);
-      const { catalogue } = await target();
-      if (dataset !== undefined && !(await catalogue.findDataset(dataset))) {
-        throw new DataOutError('not_found', `there is no dataset ${dataset}`);
-      }
+      const found = await target();
+      if (dataset !== undefined) await findDataset(found, dataset);
       const none = dataset === undefined ? 'note: there are no files yet' : 'note: the dataset has no files';
-      await showRows(output, columns, catalogue.files(dataset), none);
+      await showRows(output, columns, found.catalogue.files(dataset), none);
     });
 
   archive
@@ -44,9 +43,7 @@ export function registerArchive(program: Command, open: Open): void {
     .addHelpText('after', examples('archive show EGAF00000000001'))
     .action(async (fileId, _options, command) => {
       const { target, output } = open(command);
-      const { catalogue } = await target();
-      const file = await catalogue.findFile(fileId);
-      if (!file) throw new DataOutError('not_found', `there is no file ${fileId}`);
+      const file = await findFile(await target(), fileId);
       output.result(recordOf(file), describe(file));
     });
 

@@ -27,7 +27,7 @@ export function registerDataset(program: Command, open: Open): void {
       .command(verb)
       .description(effect)
       .argument('<id>', 'stable id, EGAD...')
-      .addHelpText('after', `\nExample:\n  data-out-ops dataset ${verb} EGAD00000000001`)
+      .addHelpText('after', examples(`dataset ${verb} EGAD00000000001`))
       .action(async (datasetId, _options, command) => {
         const { target, output } = open(command);
         const summary = await setDatasetEvent(await target(), datasetId, event);
@@ -70,7 +70,11 @@ export async function setDatasetEvent(
   return await findDataset(target, datasetId);
 }
 
-async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: string): Promise<InventoryDataset> {
+/** @throws `not_found` */
+export async function findDataset(
+  { catalogue }: Pick<Target, 'catalogue'>,
+  datasetId: string,
+): Promise<InventoryDataset> {
   const summary = await catalogue.findDataset(datasetId);
   if (summary) return summary;
   throw new DataOutError('not_found', `there is no dataset ${datasetId}: data-out-ops dataset list shows the datasets`);
