@@ -1,9 +1,8 @@
 import type { Connection } from '../../contract/connection.ts';
 import { counted, formatBytes, formatDuration } from '../../terminal/output.ts';
-import { NotApplicable } from './check.ts';
+import { expectThat, NotApplicable } from './check.ts';
 import { archive, deliveryChecks } from './checks/delivery.ts';
 import { exportChecks } from './checks/export.ts';
-import { expectThat } from './expect-that.ts';
 import { type Expected, startLocalRun } from './run.ts';
 
 /** Runs one step after the other, and prints a numbered line for each. @throws StepFailure */

@@ -6,15 +6,20 @@ import { DeliveryApi, type ListedFile } from '../../client/api/delivery-api.ts';
 import { Transport } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
-import { generateKeyPair } from '../../crypt4gh/index.ts';
+import { formatPublicKey, generateKeyPair } from '../../crypt4gh/index.ts';
+import type { AddedFile } from '../archive/add-file.ts';
 import { type Deployment, localDeployment, type Target, targetOf } from '../target.ts';
-import { expectThat } from './expect-that.ts';
-import type { ArchivedFile } from './files.ts';
+import { expectThat } from './check.ts';
 import { type IssueVisa, visasBy } from './issuer.ts';
 import { sendOverWire, type WireReply, type WireRequest } from './wire.ts';
 
 /** Requests until a throttled one is given up. */
 const throttledAttempts = 8;
+
+/** A file of a run, and what the archive made of it. */
+export interface ArchivedFile extends AddedFile {
+  readonly content: Buffer;
+}
 
 /** Where the service is, and who may use it. */
 export type Access = Pick<Connection, 'proxyUrl' | 'dataOutUrl' | 'admin' | 'archiveUser'> & {
@@ -120,11 +125,15 @@ export function startRun(parts: RunParts) {
     asAdministrator: { authorization: basicAuthorization(admin) },
     asReader: { authorization: `Bearer ${visa}` },
 
-    /** Exports. */
-    administrator: () => new DeliveryApi(connect({ proxyUrl, basic: async () => admin, transport })),
     /** Lists and downloads. */
     researcher: (token = visa) =>
       new DeliveryApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
+    /** Ask for the export of a dataset. @returns the reply, which has one of these statuses */
+    export(id: string, visaToken: string, ...statuses: number[]): Promise<WireReply> {
+      const body = JSON.stringify({ id, visaToken, userPublicKey: formatPublicKey(this.recipient.publicKey) });
+      const headers = { ...this.asAdministrator, 'content-type': 'application/json' };
+      return this.ask('delivery', `export/${parts.expected.archiveKind}`, { headers, body }, ...statuses);
+    },
     /** What is behind a presigned address. */
     download: async (url: string | URL) => buffer((await transport.send({ url: new URL(url), signal })).body),
 

@@ -1,9 +1,8 @@
 import { DeleteObjectsCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { storeFailure } from '../../service/stores/aws-failure.ts';
-import { abortAll, uploadsBelow } from './unfinished-uploads.ts';
 
 /**
- * Delete the objects of a bucket whose keys begin with `prefix`, and abort the uploads to such keys.
+ * Delete the objects of a bucket whose keys begin with `prefix`. The rules of the buckets abort unfinished uploads.
  *
  * @param prefix of a smoke test. An empty one is refused: it would mean the whole bucket
  * @returns how many were removed
@@ -26,7 +25,7 @@ export async function removeSmokeObjects(
       if (refused) throw Object.assign(new Error(`${refused.Key}: ${refused.Message}`), { name: refused.Code });
       removed += objects.length;
     }
-    return removed + (await abortAll(client, bucket, await uploadsBelow(client, bucket, prefix)));
+    return removed;
   } catch (error) {
     throw storeFailure(error, `the bucket ${bucket}`);
   }

@@ -1,8 +1,7 @@
 import { smokeDetailType } from '../../../contract/events.ts';
 import { outputs } from '../../../contract/outputs.ts';
 import { messagesDelivered, sendSmokeEvent, subscriptionsOf } from '../../stores/topic.ts';
-import { type Check, NotApplicable, poll } from '../check.ts';
-import { expectThat } from '../expect-that.ts';
+import { type Check, expectThat, NotApplicable, poll } from '../check.ts';
 import type { Run } from '../run.ts';
 
 function topicOf({ deployment }: Run): string {

@@ -1,17 +1,19 @@
+import { hash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { parseKeySet } from '../../../client/api/receipts/key-set.ts';
 import { verifyReceipt } from '../../../client/api/receipts/verify-receipt.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
+import { decrypt, encrypt, headerLength } from '../../../crypt4gh/index.ts';
 import { idPart } from '../../../service/containers/container-name.ts';
 import { formatBytes } from '../../../terminal/output.ts';
+import { addFile } from '../../archive/add-file.ts';
 import { setDatasetEvent } from '../../commands/dataset.ts';
 import { OpsError } from '../../errors.ts';
 import { readArchiveKeys } from '../../secrets/archive-keys.ts';
-import { type Check, NotApplicable, needsDirectApi, poll } from '../check.ts';
-import { expectThat } from '../expect-that.ts';
-import { type ArchivedFile, archiveFile, expectContainer, sha256 } from '../files.ts';
+import { type Check, expectThat, NotApplicable, needsDirectApi, poll } from '../check.ts';
 import { readsBai, readsBam } from '../reads.ts';
-import type { Run } from '../run.ts';
+import type { ArchivedFile, Run } from '../run.ts';
 import { rejected } from './export.ts';
 
 /** How long a receipt may take that the settings do not expect. */
@@ -34,9 +36,12 @@ export const archive: Check = {
   async run(run) {
     const { target, ids, signal } = run;
     const keys = await readArchiveKeys(target.archiveKeys);
-    const add = ({ id, ...file }: (typeof files)[number], datasetId: string) => {
-      const fileId = `${datasetId}-${id}`;
-      return archiveFile(target, { ...file, datasetId, fileId, bodyPrefix: `${ids.datasetId}/`, keys, signal });
+    const add = async ({ id, path, ...file }: (typeof files)[number], datasetId: string): Promise<ArchivedFile> => {
+      const content = typeof file.content === 'number' ? randomBytes(file.content) : file.content;
+      const plain = Readable.from([content]);
+      const bytes = 'isContainer' in file ? encrypt(plain, { recipients: [keys[0].publicKey] }) : plain;
+      const request = { datasetId, fileId: `${datasetId}-${id}`, path, bodyPrefix: `${ids.datasetId}/`, keys, signal };
+      return { ...(await addFile(target, { ...request, input: { label: path, size: undefined, bytes } })), content };
     };
     const added: ArchivedFile[] = [];
     for (const file of files) added.push(await add(file, ids.datasetId));
@@ -72,7 +77,7 @@ const download: Check = {
       const { url } = await run.researcher().location(name, run);
       await expectContainer(await run.download(url), file, run.recipient.privateKey);
     }
-    return `${run.files.length} files decrypted, SHA-256 is right`;
+    return `${run.files.length} files decrypted, with the bytes that were archived`;
   },
 };
 
@@ -146,7 +151,7 @@ const direct: Check = {
     const { headers, bytes } = await get(pathOf(large));
     const promised = headers['content-length'];
     expectThat(promised === String(bytes.length), `Content-Length is ${promised}, not ${bytes.length}`);
-    expectThat(sha256(bytes) === large.sha256, 'the SHA-256 of the plaintext is another one');
+    expectThat(bytes.equals(large.content), 'the plaintext is another one');
     const ways: string[] = [];
     for (const file of [awkward, large]) {
       const key = { 'public-key': Buffer.from(recipient.publicKey).toString('base64') };
@@ -159,6 +164,17 @@ const direct: Check = {
     return `a plaintext, and containers ${ways.join(' and ')}`;
   },
 };
+
+/**
+ * Opens a container and compares body and plaintext with what was archived.
+ * @throws OpsError `verification_failed`; Crypt4ghError
+ */
+async function expectContainer(container: Buffer, file: ArchivedFile, privateKey: Uint8Array): Promise<void> {
+  const body = container.subarray(headerLength(container) ?? container.length);
+  expectThat(hash('sha256', body) === file.archivedSha256, `the body of ${file.path} is not the one in the archive`);
+  const plaintext = await buffer(decrypt([container], { privateKeys: [privateKey] }));
+  expectThat(plaintext.equals(file.content), `the plaintext of ${file.path} is another one`);
+}
 
 function allListed(run: Run) {
   return Array.fromAsync(run.researcher().list(run));

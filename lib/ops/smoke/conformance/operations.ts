@@ -1,7 +1,6 @@
 import { forEachConcurrently } from '../../../common/concurrently.ts';
 import { counted } from '../../../terminal/output.ts';
-import { type Check, messageOf, NotApplicable, needsDirectApi } from '../check.ts';
-import { expectThat } from '../expect-that.ts';
+import { type Check, expectThat, messageOf, NotApplicable, needsDirectApi } from '../check.ts';
 import type { Run } from '../run.ts';
 import type { WireReply } from '../wire.ts';
 import { type Answer, answerOf, expectAnswer } from './answer.ts';
