@@ -6,9 +6,10 @@ import { DeliveryApi, type ListedFile } from '../../client/api/delivery-api.ts';
 import { Transport } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
+import { outputs } from '../../contract/outputs.ts';
 import { formatPublicKey, generateKeyPair } from '../../crypt4gh/index.ts';
 import type { AddedFile } from '../archive/add-file.ts';
-import { type Deployment, localDeployment, type Target, targetOf } from '../target.ts';
+import { type Deployment, localDeployment, targetOf } from '../target.ts';
 import { expectThat } from './check.ts';
 import { type IssueVisa, visasBy } from './issuer.ts';
 import { sendOverWire, type WireReply, type WireRequest } from './wire.ts';
@@ -21,8 +22,8 @@ export interface ArchivedFile extends AddedFile {
   readonly content: Buffer;
 }
 
-/** Where the service is, and who may use it. */
-export type Access = Pick<Connection, 'proxyUrl' | 'dataOutUrl' | 'admin' | 'archiveUser'> & {
+/** Who may use the service. */
+export type Access = Pick<Connection, 'admin' | 'archiveUser'> & {
   /** A user of the administrators' secret that is not one. @default - none is known */
   readonly withoutRole?: Connection['admin'];
 };
@@ -64,7 +65,6 @@ export type ApiName = 'delivery' | 'direct';
 interface RunParts {
   readonly ids: RunIds;
   readonly deployment: Deployment;
-  readonly target: Target;
   readonly expected: Expected;
   readonly access: Access;
   readonly visa: string;
@@ -101,12 +101,13 @@ export async function startLocalRun(
   const issueVisa = visasBy(connection.issuer);
   const visa = await issueVisa(ids.username, ids.datasetId, new Date());
   const access = { ...connection, ...parts };
-  return startRun({ ...parts, ids, deployment, target: targetOf(deployment), access, issueVisa, visa });
+  return startRun({ ...parts, ids, deployment, access, issueVisa, visa });
 }
 
 export function startRun(parts: RunParts) {
-  const { access, visa, signal } = parts;
-  const { proxyUrl, dataOutUrl, admin, archiveUser } = access;
+  const { visa, signal, deployment } = parts;
+  const { admin, archiveUser } = parts.access;
+  const { [outputs.proxyUrl]: proxyUrl, [outputs.dataOutUrl]: dataOutUrl } = deployment.outputs;
   const transport = new Transport({ userAgent: 'data-out-smoke' });
   const found: Found = { files: [], hidden: undefined, requestId: '', listed: [], part: undefined };
   const urlOf = (api: ApiName) => {
@@ -115,7 +116,7 @@ export function startRun(parts: RunParts) {
     return url.replace(/\/$/, '');
   };
   return {
-    ...{ ...parts, ...found, transport, urlOf, recipient: generateKeyPair() },
+    ...{ ...parts, ...found, transport, urlOf, target: targetOf(deployment), recipient: generateKeyPair() },
     /** Those that the deployment has, whatever the settings say. */
     apis: (dataOutUrl === undefined ? ['delivery'] : ['delivery', 'direct']) as readonly ApiName[],
     /** What no refusal may repeat. */
