@@ -68,11 +68,9 @@ export async function addFile(
 
   const archiveFilePath = `${request.bodyPrefix ?? ''}${randomUUID()}`;
   const archived = new Counter();
-  const { size } = await target.bodies.upload(
-    archiveFilePath,
-    limited(archived.count(container.body)),
-    request.input.size === undefined ? {} : { expectedSize: encryptedBodySize(request.input.size) },
-  );
+  const body = limited(archived.count(container.body));
+  const expectedSize = request.input.size === undefined ? undefined : encryptedBodySize(request.input.size);
+  const { size } = await target.bodies.upload(archiveFilePath, body, expectedSize);
   const { header, keyHash, plain, uploaded } = container;
   const file: ArchiveRegistration = {
     fileId,

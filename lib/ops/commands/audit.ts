@@ -1,9 +1,11 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import type { RequestState } from '../../contract/delivery.ts';
+import { explainReason } from '../../contract/reasons.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { type Columns, formatBytes } from '../../terminal/output.ts';
 import type { AuditRow } from '../audit/trail.ts';
+import type { RemovalOutcome } from '../catalogue/writer.ts';
 import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
-import { explainAuditReason } from './audit-reasons.ts';
 import { type Open, showRows } from './session.ts';
 
 /** Hex digits of a recipient's outbox prefix and of a key's fingerprint in the table. With `--json` they are whole. */
@@ -59,4 +61,21 @@ export function registerAudit(program: Command, open: Open): void {
         if (explanation !== undefined) output.note(`${reason}: ${explanation}`);
       }
     });
+}
+
+/** What only the audit trail has. */
+type OwnReason = Exclude<RemovalOutcome, 'removed'> | Exclude<RequestState, 'accepted' | 'rejected'>;
+
+const explanations: Readonly<Record<OwnReason, string>> = {
+  held_elsewhere: 'the file has left this dataset, and is still in another one',
+  body_shared: 'another file has the same body, which was kept',
+  complete: 'each file of the request was in the outbox when the request was first settled',
+  incomplete: 'files were missing when the request was first settled',
+  withdrawn: 'all files that were missing when the request was first settled had been withdrawn',
+};
+
+/** What a reason code of the audit trail means; `undefined` for an unknown one. */
+function explainAuditReason(reason: string): string | undefined {
+  if (Object.hasOwn(explanations, reason)) return explanations[reason as OwnReason];
+  return explainReason(reason)?.meaning;
 }

@@ -99,7 +99,7 @@ async function bootstrap({ account }: Asked): Promise<Outcome> {
   const found = await account.stack('CDKToolkit');
   const remedy = 'Give npx cdk bootstrap.';
   if (!found) return wrong('there is no stack CDKToolkit', remedy);
-  const version = Number(found.outputs.BootstrapVersion);
+  const version = Number(found.BootstrapVersion);
   return version >= bootstrapVersion
     ? fine(`version ${version}`)
     : wrong(`version ${version}, needed is ${bootstrapVersion}`, remedy);

@@ -75,7 +75,7 @@ export class ApiClient {
     while (page !== undefined) {
       const reply: Reply = await this.#read(page);
       if (reply.status === 404) {
-        throw new RetirementError(code, `${missing}, or ${this.options.tokenName} may not see it`, 404);
+        throw new RetirementError(code, `${missing}, or ${this.options.tokenName} may not see it`);
       }
       entries.push(...parsed(schema, reply, path));
       const next = /<([^<>]+)>;\s*rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
@@ -90,7 +90,7 @@ export class ApiClient {
     if (status !== 404) return;
     // The caller has just seen what it writes to.
     const text = `the platform answers 404 to ${method}: ${this.options.tokenName} may see it and not change it`;
-    throw new RetirementError('access_denied', text, status);
+    throw new RetirementError('access_denied', text);
   }
 
   async #read(url: string): Promise<Reply> {
@@ -145,14 +145,14 @@ export class ApiClient {
       record({ ...call, ...seen, failure });
       signal.throwIfAborted();
       const text = `no answer to ${method} ${url.pathname}: ${failure}`;
-      throw new RetirementError('network_failure', text, undefined, { cause: error });
+      throw new RetirementError('network_failure', text, { cause: error });
     }
     record({ ...call, ...seen });
     this.scopes = reply.headers.get('x-oauth-scopes')?.match(/[^\s,]+/g) ?? this.scopes;
     if (reply.status < 300 || reply.status === 404) return reply;
     const [code, text] = explained(reply, `${method} ${url.pathname}`, this);
     // The platform may have repeated the token in its words.
-    throw new RetirementError(code, text.replaceAll(token, '***'), reply.status);
+    throw new RetirementError(code, text.replaceAll(token, '***'));
   }
 }
 
@@ -164,7 +164,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function parsed<T>(schema: z.ZodType<T>, { data, status }: Reply, path: string): T {
+function parsed<T>(schema: z.ZodType<T>, { data }: Reply, path: string): T {
   const found = schema.safeParse(data, { reportInput: true });
   if (found.success) return found.data;
   const faults = found.error.issues.map(({ path: field, input }) => {
@@ -172,7 +172,7 @@ function parsed<T>(schema: z.ZodType<T>, { data, status }: Reply, path: string):
     return `${name} is ${input === undefined && data !== undefined ? 'missing' : 'of another form'}`;
   });
   const text = `GET ${path} answered otherwise than the platform documents: ${[...new Set(faults)].join(', ')}`;
-  throw new RetirementError('unexpected_answer', `${text}; check --api-url`, status);
+  throw new RetirementError('unexpected_answer', `${text}; check --api-url`);
 }
 
 /** The innermost reason, in one word where the system has one: `ECONNRESET`. */

@@ -30,12 +30,9 @@ export type RetirementErrorCode = (typeof retirementCodes)[Class][number];
 export class RetirementError extends Error {
   override readonly name = 'RetirementError';
   readonly code: RetirementErrorCode;
-  /** Status of the reply that stopped it; `undefined` when no reply did. */
-  readonly status: number | undefined;
-  constructor(code: RetirementErrorCode, message: string, status?: number, options?: ErrorOptions) {
+  constructor(code: RetirementErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
-    this.status = status;
   }
 
   get exitCode(): number {

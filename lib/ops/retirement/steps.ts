@@ -119,7 +119,7 @@ async function markRelease(work: Work): Promise<StepResult> {
     note(`3. Change the release title from "${planned.title}" to "${title}", and nothing else.`);
     note('4. Press "Update release" ("Save draft" for a draft).');
     const text = `${cause.message}. Change the title by hand as said above, then run the same command again`;
-    throw new RetirementError('not_marked', text, undefined, { cause });
+    throw new RetirementError('not_marked', text, { cause });
   });
   return { step, outcome, detail: outcome === 'done' ? `"${title}" (was "${planned.title}")` : `"${title}"` };
 }

@@ -24,16 +24,14 @@ export async function readStackOutputs(
   const region = await regionOf(client);
   const found: Record<string, string> = {};
   for (const name of stackNames) {
-    const stack = await describeStack(client, name, signal && { abortSignal: signal }).catch((error: unknown) => {
+    const outputs = await outputsOf(client, name, signal && { abortSignal: signal }).catch((error: unknown) => {
       throw storeFailure(error, `CloudFormation in ${region}`);
     });
-    if (!stack) {
-      throw new DataOutError(
-        'not_found',
-        `there is no stack ${name} in ${region}: look at --stage, --region and AWS_PROFILE, or deploy it`,
-      );
+    if (!outputs) {
+      const remedy = 'look at --stage, --region and AWS_PROFILE, or deploy it';
+      throw new DataOutError('not_found', `there is no stack ${name} in ${region}: ${remedy}`);
     }
-    Object.assign(found, stack.outputs);
+    Object.assign(found, outputs);
   }
   return { outputs: found, region };
 }
@@ -45,16 +43,16 @@ export async function regionOf({ config }: { readonly config: { region(): Promis
   });
 }
 
-/** State and outputs of a stack; `undefined` when there is none. @throws the errors of CloudFormation */
-export async function describeStack(
+/** Outputs of a stack; `undefined` when there is none. @throws the errors of CloudFormation */
+export async function outputsOf(
   client: CloudFormationClient,
   name: string,
   stop: { readonly abortSignal?: AbortSignal } = {},
-): Promise<{ readonly status: string; readonly outputs: Readonly<Record<string, string>> } | undefined> {
+): Promise<Readonly<Record<string, string>> | undefined> {
   try {
     const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: name }), stop);
     const outputs = stack?.Outputs?.map(({ OutputKey: key = '', OutputValue: value = '' }) => [key, value] as const);
-    return stack && { status: stack.StackStatus ?? '', outputs: Object.fromEntries(outputs ?? []) };
+    return stack && Object.fromEntries(outputs ?? []);
   } catch (error) {
     // CloudFormation has no separate error for this: an unknown name is a validation error.
     if (errorName(error) === 'ValidationError') return undefined;

@@ -5,11 +5,10 @@ import { askAccount } from '../../../../lib/ops/preflight/checks.ts';
 import type { AwsAccount } from '../../../../lib/ops/stores/account.ts';
 import { templatesOf } from '../../../helpers/synthesized.ts';
 
-const stack = { status: 'CREATE_COMPLETE', outputs: {} };
 /** An account before the first deployment, which is ready for the settings of the repository. */
 const ready: AwsAccount = {
   identity: async () => ({ id: '123456789012', arn: 'arn:aws:iam::123456789012:user/ada', region: 'eu-north-1' }),
-  stack: async (name) => (name === 'CDKToolkit' ? { ...stack, outputs: { BootstrapVersion: '28' } } : undefined),
+  stack: async (name) => (name === 'CDKToolkit' ? { BootstrapVersion: '28' } : undefined),
   lambdaConcurrency: async () => ({ all: 1000, unreserved: 1000 }),
   auroraServerless: async () => ({ offered: true, dataApi: true }),
   apiGatewayLogRole: async () => undefined,
@@ -65,13 +64,13 @@ const refusal = (words: string) => ({
 test.each<[string, string, string, Partial<AwsAccount>, Partial<Settings>?]>([
   ['account', 'wrong', 'as arn:', {}, { target: { account: '999999999999', region: 'eu-west-1' } }],
   ['bootstrap', 'wrong', 'there is no stack CDKToolkit', { stack: async () => undefined }],
-  ['bootstrap', 'wrong', 'needed is 6', { stack: async () => ({ ...stack, outputs: { BootstrapVersion: '5' } }) }],
+  ['bootstrap', 'wrong', 'needed is 6', { stack: async () => ({ BootstrapVersion: '5' }) }],
   ['lambda', 'wrong', '10 in all, 10 unreserved', unreserved(10)],
   ['lambda', 'wrong', '100 must stay unreserved', unreserved(299)],
   ['lambda', 'fine', 'the stacks reserve 200', unreserved(300)],
   ['lambda', 'wrong', '33 must stay unreserved', unreserved(32), off],
   ['lambda', 'fine', 'the stacks reserve 0', unreserved(33), off],
-  ['lambda', 'look', '299 unreserved', { ...unreserved(299), stack: async () => stack }],
+  ['lambda', 'look', '299 unreserved', { ...unreserved(299), stack: async () => ({}) }],
   ['log-role', 'look', 'arn:r would be replaced', { apiGatewayLogRole: async () => 'arn:r' }],
   ['log-role', 'wrong', 'the account has none', {}, { apiGatewayLogRole: 'present' }],
   ['log-role', 'fine', 'arn:r', { apiGatewayLogRole: async () => 'arn:r' }, { apiGatewayLogRole: 'present' }],
