@@ -82,14 +82,14 @@ export async function makeOpsWorld(exports?: ExportPipeline): Promise<OpsWorld> 
     findFile: (fileId) =>
       call('findFile', () => {
         const file = files.get(fileId);
-        return (
-          file && {
-            ...file,
-            unencryptedSha256: file.checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum,
-            datasetIds: datasetsOf(fileId),
-            releasedIn: datasetsOf(fileId).filter((datasetId) => events.get(datasetId) === 'released'),
-          }
-        );
+        if (!file) return undefined;
+        const { header: _, checksums, ...row } = file;
+        return {
+          ...row,
+          unencryptedSha256: checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum,
+          datasetIds: datasetsOf(fileId),
+          releasedIn: datasetsOf(fileId).filter((datasetId) => events.get(datasetId) === 'released'),
+        };
       }),
     registerFile: (file) =>
       call('registerFile', () => {

@@ -44,19 +44,10 @@ export function registerArchive(program: Command, open: Open): void {
     .action(async (fileId, _options, command) => {
       const { target, output } = open(command);
       const file = await findFile(await target(), fileId);
-      output.result(recordOf(file), describe(file));
+      output.result({ ...file, keyFingerprint: fingerprintOf(file) }, describe(file));
     });
 
   registerArchiveRemove(archive, open);
-}
-
-/** Without the header. */
-function recordOf(file: InventoryFile) {
-  const { fileId, submissionFilePath, decryptedFileSize, unencryptedSha256, datasetIds, releasedIn } = file;
-  const { archiveFilePath, archiveLocation, archiveFileSize, keyHash } = file;
-  const plaintext = { submissionFilePath, decryptedFileSize, unencryptedSha256 };
-  const body = { archiveFilePath, archiveLocation, archiveFileSize, keyHash, keyFingerprint: fingerprintOf(file) };
-  return { fileId, ...plaintext, ...body, datasetIds, releasedIn };
 }
 
 /** As `archive-key show` has it. The catalogue names a key by its 32 bytes; anything else stays as it is. */
