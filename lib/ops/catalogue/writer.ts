@@ -53,7 +53,7 @@ const removalOutcomes = ['removed', 'held_elsewhere', 'body_shared'] as const;
 export type RemovalOutcome = (typeof removalOutcomes)[number];
 
 /** States that a dataset can be put into. */
-export type DatasetEvent = 'registered' | 'released' | 'deprecated';
+export type DatasetEvent = 'released' | 'deprecated';
 
 /** The catalogue has what stands against a change. The message says what to do about it. */
 export class CatalogueConflictError extends Error {
@@ -223,25 +223,19 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
     return found[0]?.outcome;
   }
 
-  /** Make `event` the newest of the dataset; does nothing when it already is. */
+  /** Make `event` the newest of the dataset. Does nothing when it already is, or there is no such dataset. */
   async appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void> {
-    const found = await this.db.query(
-      idRow,
-      `with dataset as (
-         select stable_id from sda.datasets where stable_id = :dataset_id
-       ), newest as (
+    await this.db.execute(
+      `with newest as (
          select e.event, e.event_date from sda.dataset_event_log e
          where e.dataset_id = :dataset_id
          ${newestEventFirst}
          limit 1
-       ), appended as (
-         insert into sda.dataset_event_log (dataset_id, event, event_date)
-         select stable_id, :event, greatest(clock_timestamp(), (select event_date from newest)) from dataset
-         where not exists (select 1 from newest where newest.event = :event)
        )
-       select stable_id from dataset`,
+       insert into sda.dataset_event_log (dataset_id, event, event_date)
+       select stable_id, :event, greatest(clock_timestamp(), (select event_date from newest)) from sda.datasets
+       where stable_id = :dataset_id and not exists (select 1 from newest where newest.event = :event)`,
       { dataset_id: datasetId, event },
     );
-    if (found.length === 0) throw new DataOutError('not_found', `the catalogue has no dataset ${datasetId}`);
   }
 }

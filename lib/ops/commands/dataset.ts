@@ -2,6 +2,7 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { DataOutError } from '../../errors.ts';
 import { type Columns, counted, formatBytes, printable } from '../../terminal/output.ts';
 import type { InventoryDataset } from '../catalogue/inventory.ts';
+import type { DatasetEvent } from '../catalogue/writer.ts';
 import type { Target } from '../target.ts';
 import { examples, type Open, showRows } from './session.ts';
 
@@ -59,13 +60,12 @@ export function registerDataset(program: Command, open: Open): void {
     });
 }
 
-/** Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice. */
+/** Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice. @throws `not_found` */
 export async function setDatasetEvent(
   target: Pick<Target, 'catalogue'>,
   datasetId: string,
-  event: 'released' | 'deprecated',
+  event: DatasetEvent,
 ): Promise<InventoryDataset> {
-  await findDataset(target, datasetId);
   await target.catalogue.appendDatasetEvent(datasetId, event);
   return await findDataset(target, datasetId);
 }

@@ -7,7 +7,6 @@ import { idPart } from '../../service/containers/container-name.ts';
 import { s3Client } from '../../service/stores/clients.ts';
 import { removeFile } from '../archive/remove-file.ts';
 import { RdsSmokeRows } from '../catalogue/smoke-rows.ts';
-import { setDatasetEvent } from '../commands/dataset.ts';
 import { removeSmokeObjects } from '../stores/smoke-objects.ts';
 import { type Deployment, databaseOf, targetOf } from '../target.ts';
 import type { Check } from './check.ts';
@@ -34,7 +33,7 @@ export async function removeRuns(deployment: Deployment, requestId = ''): Promis
   };
   const datasets = await rows.datasets();
   // Nothing more is staged from now on.
-  for (const id of datasets) if (await catalogue.findDataset(id)) await setDatasetEvent(target, id, 'deprecated');
+  for (const id of datasets) await catalogue.appendDatasetEvent(id, 'deprecated');
   // What is being staged still appears. The next run finds what is staged even later.
   const giveUp = Date.now() + settleSeconds * 1000;
   while (Date.now() < giveUp && (await rows.areUnderWay(requestId))) await pause(1000);
