@@ -19,7 +19,7 @@ const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials $
 const help = `Runs the whole service on this machine, from the synthesized template.
 Usage: ${usage}
 
-  --port N                   port of the proxy; the other API gets the next one
+  --port N                   port of the delivery API; the direct API gets the next one
   --data-dir DIR             keep the state in DIR; without it the state is gone at the end
   --archive-credentials ...  over the setting in bin/settings.ts
   --inspect FUNCTION         let a debugger attach to this function
@@ -171,7 +171,7 @@ function summary(
   return `data-out runs on this machine (ready in ${seconds.toFixed(1)} s). Ctrl-C ends it.
 
   Delivery API   ${proxyUrl}
-  Direct API     ${dataOutUrl ?? 'none: direct access is off (directAccess in bin/settings.ts)'}
+  Direct API     ${dataOutUrl ?? 'none: the direct API is off (directAccess in bin/settings.ts)'}
   Admin page     ${proxyUrl}/admin (user ${admin.username}, password in ${adminPasswordPath})
   Connection     ${connectionPath}
   Logs           ${logsDir}

@@ -5,13 +5,17 @@ import { secretsManagerClient } from '../lib/service/stores/clients.ts';
 import { closeRole, passwordOf, prepareRole } from '../lib/service/stores/rds/database-role.ts';
 import { keepRows, migrate, migration } from '../lib/service/stores/rds/migrate.ts';
 import baseline from '../lib/service/stores/rds/migrations/0001-baseline.sql';
+import filesWithoutUser from '../lib/service/stores/rds/migrations/0002-files-without-user.sql';
 import { retriedUntilConsistent, roleSecrets, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
 import { optionalNumber } from './shared/runtime.ts';
 import { database } from './shared/wiring.ts';
 
 /** Imported, so that the bundle holds the text and a changed file makes another function version. */
-const migrations = [migration('0001-baseline.sql', baseline)];
+const migrations = [
+  migration('0001-baseline.sql', baseline),
+  migration('0002-files-without-user.sql', filesWithoutUser),
+];
 
 let remainingMs = (): number => 0;
 const db = database({ remainingMs: () => remainingMs() });

@@ -56,7 +56,7 @@ async function mainJob(checkout: Checkout): Promise<MainJob> {
   await steps.take('smoke test', (log) => checkout.smoke(log));
   await steps.take('export', (log) => job.export(log));
   await steps.take('list, download, decrypt, verify the receipt', (log) => job.download(log));
-  await steps.take('direct access, DRS', () => job.directAccess());
+  await steps.take('the direct API, DRS', () => job.directAccess());
   await steps.take('htsget', () => job.htsget());
   return job;
 }

@@ -1,12 +1,12 @@
 import { readPage } from '../../test/helpers/pages.ts';
 import type { Cloud } from './cloud.ts';
 
-const page = 'docs/smoke-test.md';
+const page = '.ci/second-cloud/README.md';
 
 /** What the page says of each patch, and of what the emulator lacks without one: what a pass does not prove, by name. */
 export function unprovenByPage(text = readPage(page)): ReadonlyMap<string, string> {
   const [, table = ''] = text.split('| stands in | a pass does not prove |\n| --- | --- |\n');
-  const rows = table.slice(0, table.indexOf('\n\n')).split('\n');
+  const rows = table.trimEnd().split('\n');
   return new Map(
     rows.map((row) => row.split(' | ').map((cell) => cell.replaceAll(/^\| |[`]| \|$/g, '')) as [string, string]),
   );

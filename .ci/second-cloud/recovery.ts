@@ -87,7 +87,7 @@ async function named({ cloud }: Checkout, outputs: Readonly<Record<string, strin
   return { clusterArn, secretArn, secretKeyArn: await cloud.keyOf(secretArn), databaseName };
 }
 
-/** `docs/operations.md#passwords-of-the-database`, for the role of direct access. */
+/** `docs/operations.md#passwords-of-the-database`, for the role of the direct API. */
 export async function changePassword(checkout: Checkout, job: MainJob, log: Log): Promise<string> {
   const commands = blockOf('docs/operations.md', 'Passwords of the database');
   await follow(checkout, log, commands.replace('ROLE=Proxy', 'ROLE=Reader'));

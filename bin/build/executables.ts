@@ -36,7 +36,7 @@ export function executableName(platform: Platform): string {
 
 /**
  * Builds the client as one file for each platform, which holds Node.js, and beside them the npm package for other systems, the
- * checksums, the licences and the list of parts. The same commit gives the same bytes.
+ * man page, the checksums, the licences and the list of parts. The same commit gives the same bytes.
  *
  * @param outDir is emptied first.
  * @throws Error if this is another Node.js than that of the executables, or if that of a platform cannot be fetched
@@ -61,6 +61,7 @@ export async function buildExecutables(outDir: string, chosen: readonly Platform
     const sbom = `${JSON.stringify(sbomOf(packages, process.versions), null, 2)}\n`;
     await writeFile(join(outDir, `${name}-${version}.cdx.json`), sbom);
     await buildPackage(join(work, 'package'));
+    await cp(join(work, 'package/man'), outDir, { recursive: true });
     await run('npm', ['pack', join(work, 'package'), '--pack-destination', outDir, '--silent']);
     await writeFile(join(outDir, 'SHA256SUMS'), await checksumsOf(outDir));
   } finally {

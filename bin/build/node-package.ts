@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from './bundle.ts';
 
@@ -26,7 +26,7 @@ export async function nodeFile(name: NodePackage, path: string, folder: string):
   const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'));
   const { version, integrity } = packages[`node_modules/${name}`];
   const tarball = join(cache, `${name}-${version}.tgz`);
-  if (!existsSync(tarball)) await fetchPackage(`${name}@${version}`);
+  if (!existsSync(tarball)) await fetchPackage(`${name}@${version}`, tarball);
   await expectIntact(tarball, integrity);
   const unpacked = join(folder, name);
   await mkdir(unpacked, { recursive: true });
@@ -34,13 +34,23 @@ export async function nodeFile(name: NodePackage, path: string, folder: string):
   return join(unpacked, path);
 }
 
-async function fetchPackage(name: string): Promise<void> {
+/** The tarball appears whole, so that a build that runs at the same time never reads half of it. */
+async function fetchPackage(name: string, tarball: string): Promise<void> {
   await mkdir(cache, { recursive: true });
-  await run('npm', ['pack', name, '--pack-destination', cache, '--silent'], { cwd: root }).catch((cause) => {
-    throw new Error(`npm cannot fetch ${name}. The executables need it: check the network, and the registry of npm.`, {
-      cause,
+  const folder = await mkdtemp(join(cache, 'fetch-'));
+  try {
+    await run('npm', ['pack', name, '--pack-destination', folder, '--silent'], { cwd: root }).catch((cause) => {
+      throw new Error(
+        `npm cannot fetch ${name}. The executables need it: check the network, and the registry of npm.`,
+        {
+          cause,
+        },
+      );
     });
-  });
+    await rename(join(folder, basename(tarball)), tarball);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 /** @param integrity as in a lock file: `sha512-` and the digest in base64 */

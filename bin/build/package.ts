@@ -6,6 +6,7 @@ import { build } from 'esbuild';
 import packageJson from '../../package.json' with { type: 'json' };
 import { clientBundle, oldestNode, packagesOf, root, shared } from './bundle.ts';
 import { bundledPackage, licencesOf } from './bundled-packages.ts';
+import { manPage } from './man-page.ts';
 
 const require = createRequire(import.meta.url);
 const typescript = require.resolve('typescript/package.json');
@@ -60,7 +61,8 @@ export async function buildPackage(outDir: string): Promise<void> {
   const licences = licencesOf('bin/client.js and crypt4gh/bcrypt-pbkdf.js', packages);
   await writeFile(join(outDir, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   await writeFile(join(outDir, 'THIRD-PARTY-LICENSES.txt'), licences);
-  await mkdir(join(outDir, 'docs'), { recursive: true });
+  for (const folder of ['docs', 'man']) await mkdir(join(outDir, folder), { recursive: true });
+  await writeFile(join(outDir, man), await manPage(version));
   await cp(join(root, 'LICENSE'), join(outDir, 'LICENSE'));
   const titles = [];
   for (const page of packagePages) {
@@ -72,6 +74,7 @@ export async function buildPackage(outDir: string): Promise<void> {
 }
 
 const { name, version, license } = packageJson;
+const man = 'man/data-out.1';
 const manifest = {
   name,
   version,
@@ -81,7 +84,9 @@ const manifest = {
   type: 'module',
   engines: { node: `>=${oldestNode}` },
   bin: { 'data-out': 'bin/data-out.js' },
-  files: ['bin/*.js', 'bin/package.json', 'crypt4gh', 'docs', 'THIRD-PARTY-LICENSES.txt'],
+  // npm links it to a folder of `man` only if it is in a list.
+  man: [man],
+  files: ['bin/*.js', 'bin/package.json', 'crypt4gh', 'docs', 'man', 'THIRD-PARTY-LICENSES.txt'],
   exports: {
     './crypt4gh': { types: './crypt4gh/index.d.ts', default: './crypt4gh/index.js' },
     './crypt4gh/segment-worker': './crypt4gh/segment-worker.js',

@@ -23,5 +23,5 @@ const endpoint: ExportEndpoint = {
   },
 };
 
-/** `POST /export/{archive_kind}`, behind the administrators' authorizer: one message on `export-requests`, then 200 at once. */
+/** `POST /export/{archive_kind}`, behind the administrators' authorizer: one message on `ExportRequests`, then 200 at once. */
 export const handler = bufferedHandler(proxyChallenge, (request) => requestExport(request, endpoint));

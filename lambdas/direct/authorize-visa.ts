@@ -13,7 +13,7 @@ const ticketKeys = deployedTicketKeys();
 const now = () => new Date();
 
 /**
- * Request authorizer of direct access: whether the token is a visa or passport in force. It does not decide about datasets:
+ * Request authorizer of the direct API: whether the token is a visa or passport in force. It does not decide about datasets:
  * the functions behind it do, by the same token. Only API Gateway itself can send `WWW-Authenticate`, which takes an
  * authorizer: in a function's reply it renames that header.
  *

@@ -1,7 +1,7 @@
 import { directChallenge } from '../../lib/contract/http.ts';
 import { describeEgaFile, listEgaDatasets, listEgaFiles } from '../../lib/service/direct/compatibility/ega.ts';
 import { describeSdaDataset, listSdaDatasets, listSdaFiles } from '../../lib/service/direct/compatibility/sda.ts';
-import { grantByPassword, userInfo } from '../../lib/service/direct/compatibility/sign-in.ts';
+import { type GrantRefusal, grantByPassword, userInfo } from '../../lib/service/direct/compatibility/sign-in.ts';
 import { type DatasetListing, listDatasetFiles, listDatasets } from '../../lib/service/direct/list-datasets.ts';
 import { type HttpReply, jsonReply, type ReplyBody } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
@@ -15,6 +15,7 @@ keepMemorySmall();
 const endpoint = {
   ...directAccess(),
   served: (listing: DatasetListing) => logger.info('listed', { ...listing }),
+  refused: (refusal: GrantRefusal) => logger.info('refused', { ...refusal }),
 };
 
 type Reply = (request: HttpRequest, from: typeof endpoint, baseUrl: string) => Promise<HttpReply<ReplyBody>>;

@@ -23,7 +23,7 @@ const dependencies: ConsumeDependencies = {
   ...{ rules: deployedVisaRules(), quota: quotaOfOutbox() },
 };
 
-/** Consumer of `export-requests`: decides on one export request, writes its rows and sends its files to be staged. */
+/** Consumer of `ExportRequests`: decides on one export request, writes its rows and sends its files to be staged. */
 export const handler = queueHandler({
   sqs,
   queueUrls: [required(environment.exportRequestsQueueUrl)],
@@ -36,7 +36,7 @@ function quotaOfOutbox(): OutboxQuota | undefined {
   return gib === undefined ? undefined : { gib, expiryDays: requiredNumber(environment.outboxExpiryDays) };
 }
 
-/** Handles one message of `export-requests`: carried out or rejected, and reported. A throw brings the message back. */
+/** Handles one message of `ExportRequests`: carried out or rejected, and reported. A throw brings the message back. */
 export function consumeMessage(
   dependencies: ConsumeDependencies,
   events?: AnnouncedTo,

@@ -19,7 +19,7 @@ import { database, deployedEvents } from '../shared/wiring.ts';
 // Each receipt leaves large buffers, which must be freed before the next one.
 keepMemorySmall();
 
-/** Consumer of `deliveries`: settles a request and writes its delivery receipt. */
+/** Consumer of `Deliveries`: settles a request and writes its delivery receipt. */
 export const handler = queueHandler({
   sqs: sqsClient(),
   queueUrls: [required(environment.deliveriesQueueUrl)],
@@ -40,7 +40,7 @@ function deployedReceipts(): Pick<SettleDependencies, 'receipts'> {
   };
 }
 
-/** Handles one message of `deliveries`. A throw brings the message back. */
+/** Handles one message of `Deliveries`. A throw brings the message back. */
 export function settleMessage(
   dependencies: SettleDependencies,
   events?: AnnouncedTo,

@@ -20,7 +20,7 @@ export function retriedUntilConsistent<T>(attempt: () => Promise<T>, context: Co
   });
 }
 
-/** The roles of the functions, and their secrets. The role of direct access has none where that is off. */
+/** The roles of the functions, and their secrets. The role of the direct API has none where that is off. */
 export const roleSecrets: readonly { readonly role: DatabaseRole; readonly secretArn: string }[] = (
   [
     [databaseRoles.proxy, environment.databaseProxySecretArn],

@@ -35,3 +35,9 @@ export const notShown = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Poin
 export function printable(text: string): string {
   return text.replace(notShown, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
+
+/** Text as programs write it: UTF-8, or UTF-16 with its mark, as `>` of Windows PowerShell does. A mark is left out. */
+export function decodedText(bytes: Uint8Array): string {
+  const encodings: Readonly<Record<string, string>> = { '255,254': 'utf-16le', '254,255': 'utf-16be' };
+  return new TextDecoder(encodings[Array.from(bytes.subarray(0, 2)).join()]).decode(bytes);
+}

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { outputs } from './outputs.ts';
 
 /**
- * Every field is required, except those of direct access, which an operator may switch off. Unknown fields are allowed, so that
+ * Every field is required, except those of the direct API, which an operator may switch off. Unknown fields are allowed, so that
  * a later engine can add some.
  */
 const credentials = z.object({ username: z.string().min(1), password: z.string().min(1) });
@@ -15,7 +15,7 @@ const output = z.string().min(1);
 export const connection = z.object({
   /** Base URL of the delivery API, without a final slash. */
   proxyUrl: z.url(),
-  /** Base URL of the direct API, without a final slash. Absent where direct access is off. */
+  /** Base URL of the direct API, without a final slash. Absent where the direct API is off. */
   dataOutUrl: z.url().optional(),
   s3Endpoint: z.url(),
   sqsEndpoint: z.url(),

@@ -7,7 +7,7 @@ export const databaseRoles = {
   auditor: 'data_out_auditor',
   /** The authorizer of list and stream: reads the archive users and nothing else. */
   proxy: 'data_out_proxy',
-  /** Direct access: reads the catalogue and nothing else. */
+  /** The direct API: reads the catalogue and nothing else. */
   reader: 'data_out_reader',
   /**
    * The consumers of the queues and the sweep: read the catalogue, append to the audit trail, record what happens to requests,

@@ -25,9 +25,9 @@ export const environment = {
   outboxQuotaGib: 'OUTBOX_QUOTA_GIB',
   /** Life of a presigned URL, in seconds. */
   urlLifetimeSeconds: 'URL_LIFETIME_SECONDS',
-  /** URL of the queue `export-requests`. */
+  /** URL of the queue `ExportRequests`. */
   exportRequestsQueueUrl: 'EXPORT_REQUESTS_QUEUE_URL',
-  /** URL of the queue `file-exports`. */
+  /** URL of the queue `FileExports`. */
   fileExportsQueueUrl: 'FILE_EXPORTS_QUEUE_URL',
   /** URL of the queue with one message for each file of at most 8 MiB. */
   smallFileExportsQueueUrl: 'SMALL_FILE_EXPORTS_QUEUE_URL',
@@ -57,7 +57,7 @@ export const environment = {
   databaseProxySecretArn: 'DATABASE_PROXY_SECRET_ARN',
   /** As `databaseProxySecretArn`, of the state of exports. */
   databaseAuditorSecretArn: 'DATABASE_AUDITOR_SECRET_ARN',
-  /** As `databaseProxySecretArn`, of direct access. */
+  /** As `databaseProxySecretArn`, of the direct API. */
   databaseReaderSecretArn: 'DATABASE_READER_SECRET_ARN',
   /** Name of a database role whose functions are gone: the migration takes its password away. Absent: there is none. */
   databaseClosedRole: 'DATABASE_CLOSED_ROLE',

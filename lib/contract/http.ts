@@ -21,12 +21,12 @@ export type AuthorizerContext = Readonly<Partial<Record<keyof typeof authorizerC
  */
 
 /**
- * Of the proxy. It names `Basic` alone, because Java's HttpClient sends no password when the header names another
+ * Of the delivery API. It names `Basic` alone, because Java's HttpClient sends no password when the header names another
  * scheme. The problem document asks for the visa; stock clients know no scheme for that.
  */
 export const proxyChallenge = 'Basic realm="data-out", charset="UTF-8"';
 
-/** Of direct access. */
+/** Of the direct API. */
 export const directChallenge = 'Bearer realm="data-out"';
 
 /** Route of the data URLs in htsget tickets. */

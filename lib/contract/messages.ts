@@ -19,7 +19,7 @@ export const identifier = text(limits.identifierLength).refine((value) => !/[\p{
 });
 
 /**
- * Body of a message on `export-requests`: the message that export consumers of Federated EGA read. Exactly one of
+ * Body of a message on `ExportRequests`: the message that export consumers of Federated EGA read. Exactly one of
  * `datasetId` and `fileId`. Nothing in it has been verified.
  */
 export const exportRequestMessage = z
@@ -37,16 +37,16 @@ export type ExportRequestMessage = z.infer<typeof exportRequestMessage>;
 /** Seconds before the 2nd, 3rd, … receive of a message that failed. One that fails once more goes to the dead letters. */
 export const retryDelaysSeconds = [10, 60, 300, 900] as const;
 
-/** Names of the SQS message attributes of `export-requests`. */
+/** Names of the SQS message attributes of `ExportRequests`. */
 export const exportRequestAttributes = {
   /** UUID. If absent, the message id is used. */
   requestId: 'requestId',
-  /** When the proxy took the request, ISO 8601 in UTC. If absent, the time when the queue took the message is used. */
+  /** When the delivery API took the request, ISO 8601 in UTC. If absent, the time when the queue took the message is used. */
   requestedAt: 'requestedAt',
   archiveKind: 'archiveKind',
 } as const;
 
-/** Body of a message on `file-exports` and `small-file-exports`: which row to look at. It carries no visa and no key. */
+/** Body of a message on `FileExports` and `SmallFileExports`: which row to look at. It carries no visa and no key. */
 export const fileExportMessage = z.strictObject({
   requestId: z.uuid(),
   /** Stable id, `EGAF…`. */
@@ -54,7 +54,7 @@ export const fileExportMessage = z.strictObject({
 });
 export type FileExportMessage = z.infer<typeof fileExportMessage>;
 
-/** Body of a message on `deliveries`: no file of this request is open. */
+/** Body of a message on `Deliveries`: no file of this request is open. */
 export const deliveryMessage = z.strictObject({ requestId: z.uuid() });
 export type DeliveryMessage = z.infer<typeof deliveryMessage>;
 

@@ -10,7 +10,7 @@ export const metricService = 'data-out';
 export const deploymentDimension = 'deployment';
 
 export const metrics = {
-  /** Export requests the proxy published. */
+  /** Export requests that the delivery API published. */
   exportRequested: 'ExportRequested',
   /** Export requests the consumer refused, also by reason. */
   exportRejected: 'ExportRejected',

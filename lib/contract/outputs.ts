@@ -11,7 +11,7 @@ export function stackNames(stage?: string): { readonly storage: string; readonly
 export const outputs = {
   /** Base URL of the delivery API, with its stage. It may end in a slash or not. */
   proxyUrl: 'ProxyUrl',
-  /** Base URL of the direct API. Absent where direct access is off. */
+  /** Base URL of the direct API. Absent where the direct API is off. */
   dataOutUrl: 'DataOutUrl',
   archiveBucket: 'ArchiveBucketName',
   outboxBucket: 'OutboxBucketName',

@@ -25,7 +25,8 @@ export const visaErrors = {
   malformed_claim: 'a claim has the wrong form',
   claim_too_long: 'a claim is longer than allowed',
   expired: 'the token has expired',
-  lifetime_too_long: 'the token has expired: it is older than its issuer lets a token become here',
+  lifetime_too_long:
+    'the token has expired: this archive accepts tokens of this issuer only for a limited time after they are issued',
   not_yet_valid: 'the token is not valid yet',
   issued_in_future: 'the token was issued in the future',
   asserted_in_future: 'the visa was asserted in the future',

@@ -68,7 +68,7 @@ function keptTooShort(values: ReadonlyMap<string, unknown>): readonly string[] {
   return isTooShort ? ['auditRetentionDays: expected at least 30 more than outboxExpiryDays'] : [];
 }
 
-/** Fields that are about direct access only. */
+/** Fields that are about the direct API only. */
 const ofDirectAccess = ['concurrency.directFiles', 'compatibility', 'domains.dataOut', 'htsget'];
 
 function withoutDirectAccess(values: ReadonlyMap<string, unknown>): readonly string[] {

@@ -64,9 +64,9 @@ export class ServiceStack extends Stack {
     const operators = new OperatorRole(this, 'Operators');
     const queues = workQueues(this, { settings, storage, functions, operators });
 
-    const exporting = { settings, description: 'data-out: export and download' };
+    const exporting = { settings, description: 'data-out: delivery API' };
     const proxy = new DeliveryApi(this, 'Proxy', { ...functions.delivery, ...exporting });
-    const serving = { settings, description: 'data-out: direct access' };
+    const serving = { settings, description: 'data-out: direct API' };
     const dataOut = functions.direct && new DirectApi(this, 'DataOut', { ...functions.direct, ...serving });
     const apis = [proxy, ...(dataOut ? [dataOut] : [])];
 

@@ -155,7 +155,8 @@ export const settingsSchema = z.strictObject({
         z
           .array(match(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope'))
           .readonly()
-          .meta({ expected: 'a list of scopes' }),
+          .refine((scopes) => scopes.includes('openid'), { error: 'Expected openid among the scopes' })
+          .meta({ expected: 'a list of scopes with `openid`' }),
         '`openid`, `ga4gh_passport_v1`',
       ).describe('What `data-out login` asks for.'),
     }),
@@ -180,7 +181,7 @@ export const settingsSchema = z.strictObject({
     '[Clients of other archives](clients.md#sda-cli) whose own routes the direct API has: sda-cli and pyEGA3.',
   ),
   directAccess: optional(z.enum(['on', 'off']), 'on').describe(
-    'Whether [the direct API](operations.md#direct-access-off) exists, with its functions and rights.',
+    'Whether [the direct API](operations.md#without-the-direct-api) exists, with its functions and rights.',
   ),
   urlLifetimeSeconds: whole(60, 3_600).describe('Life of a presigned URL.'),
   throttling: z
@@ -279,7 +280,7 @@ export type ExistingSecret = Readonly<z.infer<typeof existingSecret>>;
 /** Major version of Aurora PostgreSQL that a new cluster runs. AWS chooses the minor one, and upgrades it. */
 export const databaseVersion = '18';
 
-/** Invocations that the deployment reserves for direct access; 0: none. */
+/** Invocations that the deployment reserves for the direct API; 0: none. */
 export function reservedForDirectFiles({ concurrency, directAccess }: Settings): number {
   const { directFiles = 100 } = concurrency;
   return directFiles === 'off' || directAccess === 'off' ? 0 : directFiles;

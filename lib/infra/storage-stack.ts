@@ -26,7 +26,7 @@ export class StorageStack extends Stack {
   readonly catalogue: Catalogue;
   readonly administrators: OperatorSecret;
   readonly archiveKeys: OperatorSecret;
-  /** Of the queue `export-requests` and its dead letters. */
+  /** Of the queue `ExportRequests` and its dead letters. */
   readonly exportRequestsKey: Key;
   /** Of the logs of the service stack, which are kept when that stack goes. Absent: a key of AWS. */
   readonly logKey: Key | undefined;

@@ -70,7 +70,7 @@ export function opsProgram(context: CommandContext, version?: string): Command {
       program
         .option('--aws', 'use the deployed stacks, not the local engine')
         .option('--connection <file>', 'connection file of the local engine')
-        .option('--stage <stage>', 'stage, as in private/settings.ts (with --aws)')
+        .option('--stage <stage>', 'the setting stage of private/settings.ts (with --aws)')
         .option('--region <region>', 'AWS region (with --aws; default: $AWS_REGION, else from the profile)'),
     (program) => {
       for (const register of registrations) register(program, open);

@@ -84,7 +84,7 @@ function callsWith({ accessKeyId, secretAccessKey, sessionToken }: Connection['c
   };
 }
 
-/** What each function may do with a container of direct access, one of a recipient, and a receipt: get, put, or both. */
+/** What each function may do with a container of the direct API, one of a recipient, and a receipt: get, put, or both. */
 test.each([
   ['files', '', '', '', [`${absent}/`], ['', 'direct/', 'd', 'b'.repeat(63)]],
   ['stream', '', 'get', 'get', [], ['', 'direct/']],

@@ -206,7 +206,7 @@ test('a container that was deleted behind the service is no longer looked for', 
   expect(await service.sql(state)).toEqual([['withdrawn']]);
 });
 
-test('containers of a deprecated dataset are purged, of recipients and of direct access, and settled again', async () => {
+test('containers of a deprecated dataset are purged, of recipients and of the direct API, and settled again', async () => {
   const { fileId } = await archived('large.bam', large);
   const requestId = await exported();
   await service.settled(requestId);

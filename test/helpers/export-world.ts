@@ -33,7 +33,7 @@ export class ExportWorld {
     return world;
   }
 
-  /** What direct access takes. */
+  /** What the direct API takes. */
   get direct() {
     const { catalogue, archive, outbox } = this;
     const candidates = () => this.calls.run('archiveKeys.candidates', () => this.archiveKeys);

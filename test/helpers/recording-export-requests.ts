@@ -1,7 +1,7 @@
 import { exportRequestMessage } from '../../lib/contract/messages.ts';
 import type { ExportRequest, ExportRequestsQueue } from '../../lib/service/stores/queues.ts';
 
-/** The queue `export-requests` in memory: takes what SQS and the message's schema take, refuses the rest. */
+/** The queue `ExportRequests` in memory: takes what SQS and the message's schema take, refuses the rest. */
 export class RecordingExportRequests implements ExportRequestsQueue {
   readonly published: ExportRequest[] = [];
   /** When set, every message is refused with this error. */

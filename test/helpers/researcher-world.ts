@@ -18,6 +18,8 @@ import { testCertificate } from './test-certificate.ts';
 import { Walk } from './walk.ts';
 
 export const dataset = 'EGAD00000000001';
+/** Of the researcher's private key. */
+export const passphrase = 'correct horse battery';
 
 /** The files of the dataset, and the names of the plaintexts after a download. */
 export const files = [
@@ -35,6 +37,16 @@ export class ResearcherWorld {
   readonly faults: FaultProxy;
   readonly walk: Walk;
   readonly password = 'violet-harbour-41';
+  /** What the researcher answers to the questions of `setup`, for a new key. */
+  readonly setUpAnswers = [
+    ['Address', address],
+    ['User name', 'jane'],
+    ['Password', this.password],
+    ['File with your private key', ''],
+    ['Name of the new key', ''],
+    ['New passphrase', passphrase],
+    ['again', passphrase],
+  ] as const;
   readonly #folder: string;
   readonly #tls: TlsServer;
   #disk: SmallDisk | undefined;

@@ -39,7 +39,7 @@ export async function engineSecrets(service: Service): Promise<Secret[]> {
     { name: 'password of the database', value: await passwordIn(service, connection.outputs.DatabaseSecretArn) },
     { name: 'password of list and stream', value: await passwordIn(service, proxySecretArn(service)) },
     { name: 'password of the state of exports', value: await passwordIn(service, auditorSecretArn(service)) },
-    { name: 'password of direct access', value: await passwordIn(service, readerSecretArn(service)) },
+    { name: 'password of the direct API', value: await passwordIn(service, readerSecretArn(service)) },
     { name: 'password of the export', value: await passwordIn(service, workerSecretArn(service)) },
     { name: 'AWS secret key of the operator', value: connection.credentials.secretAccessKey },
     ...functions.names.map((name) => ({
@@ -96,7 +96,7 @@ export function auditorSecretArn({ engine }: Service): string {
   return engine.functions.definition('export-status').environment.DATABASE_SECRET_ARN ?? '';
 }
 
-/** The database secret of direct access. */
+/** The database secret of the direct API. */
 export function readerSecretArn({ engine }: Service): string {
   return engine.functions.definition('direct-file').environment.DATABASE_SECRET_ARN ?? '';
 }

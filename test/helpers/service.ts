@@ -147,11 +147,11 @@ export class Service {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** With direct access, which all templates of these tests have unless they say otherwise. */
+  /** With the direct API, which all templates of these tests have unless they say otherwise. */
   get connection(): Connection & { readonly dataOutUrl: string } {
     const { connection } = this.engine;
     const { dataOutUrl } = connection;
-    if (dataOutUrl === undefined) throw new Error('this service has no direct access: use engine.connection');
+    if (dataOutUrl === undefined) throw new Error('this service has no direct API: use engine.connection');
     return { ...connection, dataOutUrl };
   }
 

@@ -33,6 +33,8 @@ export class SetUpWorld {
   basicRequired = true;
   /** Whether the listing takes a user name and a password. */
   needsPassword = true;
+  /** The visa that the listing takes. */
+  accepted: string = visas.good;
   username = 'jané 😀';
   password = 'pass wörd 🔑';
   readonly #stop: () => Promise<void>;
@@ -120,7 +122,7 @@ export class SetUpWorld {
     if (visa === visas.expired) {
       return problem(outgoing, 401, 'the visa was refused (expired): the token has expired');
     }
-    if (visa !== visas.good) {
+    if (visa !== this.accepted) {
       const detail = 'the visa was refused (untrusted_issuer): the issuer is not trusted for this kind of token';
       return problem(outgoing, 401, detail);
     }

@@ -50,6 +50,7 @@ describe('settings', () => {
     ['login.issuer', { login: { issuer: 'http://login.example.org/', clientId: 'data-out' } }],
     ['login.clientId', { login: { issuer: 'https://login.example.org/', clientId: '' } }],
     ['login.scopes[0]', { login: { issuer: 'https://login.example.org/', clientId: 'x', scopes: ['openid email'] } }],
+    ['login.scopes', { login: { issuer: 'https://login.example.org/', clientId: 'x', scopes: ['email'] } }],
     ['logRetentionDays', { logRetentionDays: 91 as 90 }],
     ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
     ['auditRetentionDays', { auditRetentionDays: 29 }],
@@ -157,7 +158,7 @@ describe('settings of every kind', () => {
     ['domains.dataOut', { domains: { dataOut: domains.dataOut } }],
     ['compatibility', { compatibility: ['ega'] }],
     ['htsget', { htsget: complete.htsget }],
-  ])('are refused for %s while direct access is off', (field, change) => {
+  ])('are refused for %s while the direct API is off', (field, change) => {
     const expected = `${field}: expected no such field while directAccess is off`;
     expect(faults({ ...settings, ...change, directAccess: 'off' })).toEqual([expected]);
     expect(faults({ ...settings, ...change })).toEqual([]);

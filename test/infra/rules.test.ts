@@ -412,7 +412,7 @@ describe('what one function alone does', () => {
     expect(denials(stacksOf({ stage }))[0]?.[2]).toBe(role(names));
   });
 
-  test('is to read the secret of the owner of the database, and where direct access is off, the archive keys', () => {
+  test('is to read the secret of the owner of the database, and where the direct API is off, the archive keys', () => {
     const naming = (change: Partial<Settings>, what: RegExp) =>
       stacksOf(change)
         .all('IAM::Policy')

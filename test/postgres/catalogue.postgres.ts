@@ -119,7 +119,7 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
   });
 });
 
-describe('direct access', () => {
+describe('the direct API', () => {
   const catalogue = () => directCatalogue(as(databaseRoles.reader));
 
   it('lists files, and stops at a dataset that is not released', async () => {

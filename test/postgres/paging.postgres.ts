@@ -249,9 +249,13 @@ const ofEndedFiles: Readonly<Record<string, Paging>> = {
     run: (db) => sendToSettle([requestId], { db, deliveries: queue }),
     page: 1,
   },
-  'files of a dataset, for direct access': {
+  'files of a dataset, for the direct API': {
     run: (db) => first(directCatalogue(db).filesOfDataset('EGAD1')),
     last: async () => ({ after: { uuid: await rowIdBeforeLast() } }),
+  },
+  'a file at a path that sda-cli gives': {
+    run: (db) => directCatalogue(db).filesAt('EGAD1', 'u/500000.bam', true),
+    page: 1,
   },
   'files of a dataset, for the operator': {
     run: (db) => first(new RdsArchiveInventory(db).files('EGAD1')),
@@ -299,7 +303,7 @@ const cases = (statements: Readonly<Record<string, Paging>>) =>
 async function readAt(end: 'first' | 'last', { run, last, wanted }: Paging) {
   const db = new Explained(end === 'last' && last ? await last() : {}, wanted);
   await run(db as unknown as DataApi).catch((error: unknown) => {
-    // The listing of direct access takes no rows for a dataset that is not released.
+    // The listing of the direct API takes no rows for a dataset that is not released.
     if (!isError(error, 'forbidden')) throw error;
   });
   if (!db.plan) throw new Error('no statement');

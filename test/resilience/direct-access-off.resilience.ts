@@ -20,7 +20,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('the engine starts without direct access and says so in its connection file', async () => {
+test('the engine starts without the direct API and says so in its connection file', async () => {
   const { connection, connectionPath } = service.engine;
   const written = JSON.parse(await readFile(connectionPath, 'utf8'));
   expect([connection.dataOutUrl, connection.outputs.DataOutUrl]).toEqual([undefined, undefined]);
@@ -29,7 +29,7 @@ test('the engine starts without direct access and says so in its connection file
   expect(() => service.engine.functions.definition('direct-file')).toThrow('there is no function direct-file');
 });
 
-test('a new database has no role of direct access', async () => {
+test('a new database has no role of the direct API', async () => {
   expect(await service.sql("select count(*) from pg_authid where rolname = 'data_out_reader'")).toEqual([['0']]);
 });
 
@@ -54,6 +54,6 @@ test('the smoke test believes what is deployed, and not the settings', { timeout
     expect([id, results.get(id)?.result]).toEqual([id, 'passed']);
   }
   for (const id of ['direct', 'ticket', 'direct GET /files/{fileId}']) {
-    expect(results.get(id)).toMatchObject({ result: 'skipped', found: 'the deployment has no direct access' });
+    expect(results.get(id)).toMatchObject({ result: 'skipped', found: 'the deployment has no direct API' });
   }
 });

@@ -36,6 +36,7 @@ test('a second build gives the same bytes', async () => {
     `data-out-${version}-linux-x64`,
     `data-out-${version}.cdx.json`,
     `data-out-${version}.tgz`,
+    'data-out.1',
     'LICENSE',
     'THIRD-PARTY-LICENSES.txt',
   ];
@@ -60,6 +61,7 @@ describe('beside the executables are', () => {
       `data-out-${version}-win-x64.exe`,
       `data-out-${version}.cdx.json`,
       `data-out-${version}.tgz`,
+      'data-out.1',
     ]);
   });
 

@@ -100,6 +100,10 @@ describe('the client, installed with npm i -g and no network', () => {
   const client = (...args: readonly string[]) =>
     execFileSync(join(prefix, 'bin/data-out'), args, { cwd: project, stdio: ['ignore', 'pipe', 'pipe'] });
 
+  test('brings its man page to where man looks for it', () => {
+    expect(readFileSync(join(prefix, 'share/man/man1/data-out.1'), 'utf8')).toContain('\n.SH COMMANDS\n');
+  });
+
   test('encrypts and decrypts on threads', () => {
     const plaintext = randomBytes(9 * 1024 * 1024);
     writeFileSync(join(project, 'sample.bin'), plaintext);
@@ -130,6 +134,7 @@ describe('the client, installed with npm i -g and no network', () => {
       .filter((path: string) => !/^(crypt4gh|docs)\//.test(path));
     expect(names.sort()).toEqual([
       ...['LICENSE', 'README.md', 'THIRD-PARTY-LICENSES.txt', 'bin/client.js', 'bin/data-out.js', 'bin/package.json'],
+      'man/data-out.1',
       'package.json',
     ]);
   });

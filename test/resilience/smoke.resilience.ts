@@ -127,7 +127,7 @@ describe('npm run smoke', () => {
         ? { error: { status: 403, code: 'AccessDenied' } }
         : undefined,
     );
-    // The large file is given up; direct access and S3 are tested anyway.
+    // The large file is given up; the direct API and S3 are tested anyway.
     const { exitCode, stdout, stderr, of } = await results([]).finally(heal);
     expect(exitCode, stdout).toBe(1);
     const remedy = expect.stringContaining('data-out-ops audit');
@@ -236,7 +236,7 @@ describe('the test issuer', () => {
   test.each([
     ['its own id', 'EGAD00000000001', 'EGAD00000000001'],
     ['an alias like an id of a smoke test', 'EGAD00000000002', 'SMOKE-alias'],
-  ])('opens no dataset by %s: no export, outbox, direct access, or passport of DRS', async (_name, dataset, named) => {
+  ])('opens no dataset by %s: no export, outbox, the direct API, or passport of DRS', async (_name, dataset, named) => {
     const { fileId } = await service.archive(dataset, 'genome.bam', 1000);
     await service.setDataset(dataset, 'released');
     await service.sql(

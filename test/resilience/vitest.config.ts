@@ -25,8 +25,9 @@ export default defineConfig({
     },
     execArgv,
     setupFiles: 'test/helpers/set-up.ts',
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Other steps of `.ci/run` share the machine.
+    testTimeout: 180_000,
+    hookTimeout: 240_000,
     maxWorkers: 2,
     reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/resilience.json' }]],
     projects: [

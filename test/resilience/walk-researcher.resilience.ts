@@ -7,7 +7,7 @@ import { namesIn } from '../helpers/client-world.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { refusingProxy } from '../helpers/refusing-proxy.ts';
-import { files, ResearcherWorld } from '../helpers/researcher-world.ts';
+import { files, passphrase, ResearcherWorld } from '../helpers/researcher-world.ts';
 import { until } from '../helpers/service.ts';
 import { stepsOf, type Walk, type WalkChoices } from '../helpers/walk.ts';
 
@@ -15,7 +15,6 @@ import { stepsOf, type Walk, type WalkChoices } from '../helpers/walk.ts';
 const steps = ['docs/researchers.md', 'docs/troubleshooting.md'].flatMap((page) =>
   stepsOf(page, 'test/resilience/walk-researcher.resilience.ts'),
 );
-const passphrase = 'correct horse battery';
 const asked: WalkChoices['answers'] = [['Passphrase of', passphrase]];
 const containers = files.map(({ saved }) => `${saved}.c4gh`);
 const container = `data/${containers[0]}`;
@@ -87,17 +86,7 @@ const stages: Readonly<Record<string, Stage>> = {
     choices: () => ({ env: byNpm }),
   },
   'set up': {
-    choices: () => ({
-      answers: [
-        ['Address', 'https://data-out.example.org/v1/'],
-        ['User name', 'jane'],
-        ['Password', world.password],
-        ['File with your private key', ''],
-        ['Name of the new key', ''],
-        ['New passphrase', passphrase],
-        ['again', passphrase],
-      ],
-    }),
+    choices: () => ({ answers: world.setUpAnswers }),
     after: async () => expect((await stat(study('me.sec.pem'))).mode & 0o077).toBe(0),
   },
   wait: { before: () => world.export(study('me.pub.pem')), choices: () => ({ anyOrder: true }) },

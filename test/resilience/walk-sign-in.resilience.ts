@@ -4,14 +4,13 @@ import { namesIn } from '../helpers/client-world.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { LoginProvider } from '../helpers/login-provider.ts';
 import { bytesOf } from '../helpers/made-files.ts';
-import { files, ResearcherWorld } from '../helpers/researcher-world.ts';
+import { files, passphrase, ResearcherWorld } from '../helpers/researcher-world.ts';
 import { stepsOf, type WalkChoices } from '../helpers/walk.ts';
 
 /** A researcher without a visa file who signs in as docs/researchers.md says, and gets from there to the decrypted files. */
 const stepsBy = (runner: string) => stepsOf('docs/researchers.md', `test/resilience/${runner}.resilience.ts`);
 const shared = stepsBy('walk-researcher').filter(({ name }) => name === 'wait' || name === 'decrypt');
 const steps = [...stepsBy('walk-sign-in'), ...shared];
-const passphrase = 'correct horse battery';
 
 let provider: LoginProvider;
 let world: ResearcherWorld;
@@ -32,17 +31,7 @@ afterAll(async () => {
 const study = (name: string) => world.walk.path('study', name);
 const savedVisa = async () => (await readFile(study('visa.jwt'), 'utf8')).trim();
 const choices: Readonly<Record<string, () => WalkChoices>> = {
-  'set up': () => ({
-    answers: [
-      ['Address', 'https://data-out.example.org/v1/'],
-      ['User name', 'jane'],
-      ['Password', world.password],
-      ['File with your private key', ''],
-      ['Name of the new key', ''],
-      ['New passphrase', passphrase],
-      ['again', passphrase],
-    ],
-  }),
+  'set up': () => ({ answers: world.setUpAnswers }),
   wait: () => ({ anyOrder: true }),
   decrypt: () => ({ answers: [['Passphrase of', passphrase]] }),
 };

@@ -2,7 +2,7 @@ import { limits } from '../../contract/limits.ts';
 import { looksLikePrivateKey } from '../../crypt4gh/keys/private-key-form.ts';
 import type { OrderType } from '../api/order/order-rules.ts';
 import { element, factList, make, showAlert } from './dom.ts';
-import { type CheckedOrder, checkOrder } from './order.ts';
+import { type CheckedOrder, checkOrder, fieldText } from './order.ts';
 import { labels } from './refusal.ts';
 import { linesOf, type Service } from './service.ts';
 import { relative } from './words.ts';
@@ -72,9 +72,7 @@ export function orderForm(service: Service, onSent: (requestId: string) => void)
     // Something else was typed or chosen meanwhile.
     if (input.files?.[0] !== file) return;
     if (buffer === undefined) return refuse('cannot be read');
-    // A key of 32 bytes is not text.
-    const bytes = new Uint8Array(buffer);
-    field.value = bytes.length === 32 ? btoa(String.fromCharCode(...bytes)) : new TextDecoder().decode(bytes);
+    field.value = fieldText(new Uint8Array(buffer));
     changed();
   };
 

@@ -1,8 +1,9 @@
+import { decodedText } from '../../common/text.ts';
 import { Crypt4ghError } from '../../crypt4gh/errors.ts';
 import { expectCanonical, publicKeyBytes } from '../../crypt4gh/keys/public-key-form.ts';
 import { type DecodedToken, datasetsOf, decodeVisaOrPassport, expiryOf } from '../api/order/decoded-visa.ts';
 import { doubtsOf, isIdentifier, isLongExpired, type OrderType, typeOf } from '../api/order/order-rules.ts';
-import { tokenIn } from '../api/visa-choice.ts';
+import { hasSeveralDatasets, tokenIn } from '../api/visa-choice.ts';
 import type { ExportRequestBody } from './service.ts';
 
 /** An order that can be sent, and its facts for the administrator. Nothing of the visa is verified. */
@@ -21,7 +22,10 @@ export function checkOrder(words: ExportRequestBody, now: Date) {
   const publicKey = readKey(userPublicKey);
   const messages = {
     id: identifierFault(id, type),
-    visaToken: given === '' ? 'paste the researcher’s visa, or choose its file.' : visaFault(token, now),
+    visaToken:
+      given === ''
+        ? 'paste the researcher’s visa, or choose its file.'
+        : (severalFault(given, type) ?? visaFault(token, now)),
     userPublicKey: typeof publicKey === 'string' ? publicKey : undefined,
   };
   const faults = Object.entries(messages).flatMap(([field, message]) =>
@@ -32,11 +36,21 @@ export function checkOrder(words: ExportRequestBody, now: Date) {
   return { order: { id, type, visaToken, userPublicKey }, token, publicKey, ...about };
 }
 
+/** The content of a file for a field. A key of 32 bytes is not text. */
+export function fieldText(bytes: Uint8Array): string {
+  return bytes.length === 32 ? btoa(String.fromCharCode(...bytes)) : decodedText(bytes);
+}
+
 function identifierFault(id: string, type: OrderType): string | undefined {
   if (id === '') return 'give the id of a dataset or a file.';
   if (!isIdentifier(id)) return 'expected 1 to 256 characters without control characters.';
   const isFile = type === 'datasetId' && typeOf(id) === 'fileId';
   return isFile ? `${id} is the id of a file. Choose the type File.` : undefined;
+}
+
+function severalFault(given: string, type: OrderType): string | undefined {
+  if (type !== 'fileId' || !hasSeveralDatasets(given)) return undefined;
+  return 'these visas are for several datasets. Save the visa of the file’s dataset: data-out visas save.';
 }
 
 function visaFault(token: DecodedToken | undefined, now: Date): string | undefined {

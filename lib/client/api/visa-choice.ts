@@ -1,6 +1,6 @@
 import { parseJson, unverifiedClaims } from '../../common/untrusted-json.ts';
 import { grantType } from '../../contract/reasons.ts';
-import { type DecodedVisa, decodeVisaOrPassport, visasAmong } from './order/decoded-visa.ts';
+import { type DecodedVisa, datasetsOf, decodeVisaOrPassport, visasAmong } from './order/decoded-visa.ts';
 import { isToken, namesDataset } from './order/order-rules.ts';
 
 /**
@@ -25,12 +25,25 @@ export function outboxVisa(
   };
   const [chosen] = grants.filter(({ token }) => fits(token)).sort(inOrder);
   if (!chosen) return undefined;
-  const others = new Set(grants.map(rank)).size - 1;
+  const tooLong = `The passport has ${passport.length} bytes, which do not fit a header: of its visas, `;
+  return { visa: chosen.token, note: `${tooLong}${onlyOne(chosen, grants)}` };
+}
+
+/** A note for the user who has visas of several identities: which visa is sent, and what it does not reach. */
+export function identitiesNote(visas: readonly DecodedVisa[], sent: string): string | undefined {
+  const grants = visas.filter(isGrant);
+  const chosen = grants.find(({ token }) => token === sent);
+  return chosen && otherIdentities(grants) > 0 ? `Of the passport's visas, ${onlyOne(chosen, grants)}` : undefined;
+}
+
+function onlyOne({ issuer, subject, value }: DecodedVisa, grants: readonly DecodedVisa[]): string {
+  const others = otherIdentities(grants);
   const missing = others > 0 ? ` Other identities in it: ${others}; their files are not reached.` : '';
-  const { issuer, subject, value, token } = chosen;
-  const which = `for ${subject}, by ${issuer}, for ${value}`;
-  const note = `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only that ${which} is sent.`;
-  return { visa: token, note: `${note}${missing}` };
+  return `only that for ${subject}, by ${issuer}, for ${value} is sent.${missing}`;
+}
+
+function otherIdentities(grants: readonly DecodedVisa[]): number {
+  return new Set(grants.map(({ issuer, subject }) => JSON.stringify([issuer, subject]))).size - 1;
 }
 
 /** The visas of `{"ga4gh_passport_v1":[…]}`, as sign-in services and REMS give it; `undefined` for any other text. */
@@ -43,11 +56,16 @@ export function visasOf(text: string): DecodedVisa[] | undefined {
  * The visa or passport in any text in which people have one: with line breaks, in quotes, after `Bearer`, or as {@link visasOf}
  * takes it.
  * @param dataset of several visas, one for it is preferred, because any visa of an identity shows its files
+ * @param issuers of several visas, one by them is preferred; default: any
  * @returns `undefined` for other text, and if none of several visas grants a dataset alone
  */
-export function tokenIn(text: string, dataset?: string): string | undefined {
+export function tokenIn(text: string, dataset?: string, issuers?: readonly string[]): string | undefined {
   const visas = visasOf(text);
-  if (visas) return (fittingVisa(visas, dataset) ?? fittingVisa(visas, undefined))?.token;
+  if (visas) {
+    const accepted = visas.filter(({ issuer }) => issuers?.includes(issuer) ?? true);
+    const found = fittingVisa(accepted, dataset) ?? fittingVisa(accepted, undefined) ?? fittingVisa(visas, undefined);
+    return found?.token;
+  }
   const token = text.replace(/^[\s"']*(?:Bearer\s+)?/i, '').replaceAll(/[\s"']/g, '');
   return isToken(token) ? token : undefined;
 }
@@ -58,8 +76,13 @@ export function fittingVisa(visas: readonly DecodedVisa[], dataset: string | und
   return grants.sort((a, b) => expiry(b) - expiry(a))[0];
 }
 
+/** Whether a text has visas for several datasets, so that none can be chosen for a file alone. */
+export function hasSeveralDatasets(text: string): boolean {
+  return datasetsOf({ visas: visasOf(text)?.filter(isGrant) ?? [] }).length > 1;
+}
+
 /** Whether a visa can grant alone. One with conditions needs others beside it. */
-function isGrant({ type, value, issuer, subject, hasConditions }: DecodedVisa): boolean {
+export function isGrant({ type, value, issuer, subject, hasConditions }: DecodedVisa): boolean {
   return type === grantType && !hasConditions && [value, issuer, subject].every((text) => text !== '');
 }
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { parse, stringify, TomlError } from 'smol-toml';
 import * as z from 'zod/mini';
+import { decodedText } from '../../common/text.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
-import { decodedText } from './secrets.ts';
 
 const inQuotes = 'expected text in quotes, not empty';
 const text = z.optional(z.string(inQuotes).check(z.minLength(1, inQuotes)));

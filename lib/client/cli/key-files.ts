@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { decodedText } from '../../common/text.ts';
 import { Crypt4ghError, PassphraseError, parsePrivateKey, parsePublicKey } from '../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import type { Output } from '../../terminal/output.ts';
@@ -7,7 +8,7 @@ import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ClientError } from '../api/errors.ts';
 import { fileKind } from './file-kind.ts';
-import { decodedText, readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
+import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
 /** Bytes. Real key files have a few hundred. */
@@ -101,9 +102,14 @@ function foreignKey(path: string, content: Uint8Array, cause: unknown): UsageErr
   const isOther = /BEGIN (?:RSA|EC|DSA) PRIVATE KEY|^(?:ssh-(?:rsa|dss)|ecdsa-sha2-\S+|sk-\S+) /.test(text);
   if (!isPutty && !isOther && !/ssh-rsa|ssh-dss|ecdsa-sha2-/.test(blob)) return undefined;
   const what = isPutty ? 'a key of PuTTY' : 'an RSA, ECDSA or DSA key';
-  const remedy = /^PuTTY\S+ ssh-ed25519/.test(text)
-    ? 'Convert it: puttygen FILE.ppk -O private-openssh-new -o FILE; or Conversions, Export OpenSSH key in PuTTYgen.'
-    : 'Crypt4GH needs an Ed25519 or X25519 key: make one by data-out keys generate me.';
+  let remedy = 'Crypt4GH needs an Ed25519 or X25519 key: make one by data-out keys generate me.';
+  if (/^PuTTY\S+ ssh-ed25519/.test(text)) {
+    remedy =
+      'Convert it: puttygen FILE.ppk -O private-openssh-new -o FILE; or Conversions, Export OpenSSH key in PuTTYgen.';
+  } else if (/^AAAAC3NzaC1lZDI1NTE5/m.test(text)) {
+    // Base64 of a public key's first bytes: the length and the name of the type ssh-ed25519.
+    remedy = 'Convert it with ssh-keygen -i -f FILE, and save what it prints in a new file.';
+  }
   return new UsageError(`${path} is ${what}, which cannot be used`, { remedy, cause });
 }
 

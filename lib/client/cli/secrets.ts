@@ -1,10 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { decodedText } from '../../common/text.ts';
 import { limits } from '../../contract/limits.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { type Output, printable } from '../../terminal/output.ts';
 import { ClientError } from '../api/errors.ts';
-import { tokenIn, visasOf } from '../api/visa-choice.ts';
+import type { DecodedVisa } from '../api/order/decoded-visa.ts';
+import { identitiesNote, isGrant, tokenIn, visasOf } from '../api/visa-choice.ts';
 
 /** Bytes of the largest file with a secret: 200 large visas, as a sign-in gives them. */
 const maxBytes = limits.visasPerPassport * limits.visaBytes + 65_536;
@@ -48,15 +50,9 @@ export async function warnWhenOthersCanRead(what: string, path: string, output: 
   output.warn(`other users of this machine can read the ${what} ${printable(path)}: run chmod 600 on it`);
 }
 
-/** Text as programs write it: UTF-8, or UTF-16 with its mark, as `>` of Windows PowerShell does. A mark is left out. */
-export function decodedText(bytes: Uint8Array): string {
-  const encodings: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' };
-  return new TextDecoder(encodings[Buffer.from(bytes.subarray(0, 2)).toString('hex')]).decode(bytes);
-}
-
 /** Refuses a token instead of a file name: errors would repeat it. @throws UsageError */
 export function refuseToken(source: string, value: string): void {
-  if (!/^\s*eyJ[\w-]+\.[\w-]+\./.test(value)) return;
+  if (!/eyJ[\w\s-]+\.[\w\s-]+\./.test(value)) return;
   throw usageError(source, 'expected the name of a file, got a token', saveIt('token'));
 }
 
@@ -64,11 +60,34 @@ function saveIt(what: string): string {
   return `Save the ${what} in a file, and name that file. Other users of this machine can read command lines.`;
 }
 
+/** All visas of a file that has several; `undefined` for any other file. */
+export async function heldVisas(visaFile: string | undefined): Promise<readonly DecodedVisa[] | undefined> {
+  return visaFile === undefined ? undefined : visasOf(await readSecretFile('--visa', visaFile));
+}
+
+/** Which of several visas to take. */
+export interface VisaChoice {
+  /** One for it is preferred. */
+  readonly dataset?: string | undefined;
+  /** Whose visas the service accepts, if that is known. Asked only about visas of several issuers. */
+  readonly issuers?: () => Promise<readonly string[] | undefined>;
+  /** Receives which files the chosen visa does not reach, unless it is for a dataset. */
+  readonly remark?: (text: string) => void;
+}
+
 /** A visa or passport for a header, by {@link tokenIn}. @throws UsageError for other text, without repeating it */
-export async function checkedVisa(source: string, value: string, dataset?: string): Promise<string> {
-  const token = tokenIn(value, dataset);
-  if (token !== undefined) return token;
+export async function checkedVisa(source: string, value: string, choice: VisaChoice = {}): Promise<string> {
+  const { dataset, remark } = choice;
   const visas = visasOf(value);
+  const hasSeveral = new Set(visas?.filter(isGrant).map(({ issuer }) => issuer)).size > 1;
+  const issuers = hasSeveral ? await choice.issuers?.() : undefined;
+  const token = tokenIn(value, dataset, issuers);
+  if (token !== undefined) {
+    const accepted = visas?.filter(({ issuer }) => issuers?.includes(issuer) ?? true) ?? [];
+    const note = dataset === undefined ? identitiesNote(accepted, token) : undefined;
+    if (note !== undefined) remark?.(note);
+    return token;
+  }
   if (visas) {
     throw usageError(source, `none of its ${visas.length} visas grants a dataset`, 'Ask the data access committee.');
   }

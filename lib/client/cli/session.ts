@@ -43,30 +43,38 @@ export function sessionOf(
 ): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const { visa: stored, visaFile, passportFile } = settings;
+  const { visa: stored, visaFile, passportFile, proxyUrl } = settings;
   let transport: Promise<Transport> | undefined;
   const opened = () => {
     transport ??= openTransport(settings, terminal, version, retries);
     return transport;
   };
+  let accepted: Promise<readonly string[] | undefined> | undefined;
+  const issuers = () => {
+    accepted ??= opened().then((http) => acceptedIssuers(http, proxyUrl, terminal));
+    return accepted;
+  };
   let renewing: Promise<string> | undefined;
-  const current = async (read: () => Promise<string>, refused?: string) => {
-    if (visaFile !== passportFile) return await read();
+  const renewed = new Set<string>();
+  const current = async (read: NonNullable<Settings['visa']>, refused: string | undefined, remark: Remark) => {
+    // A sign-in stores only visas that the service accepts.
+    if (visaFile !== passportFile) return await read({ issuers, remark });
     const { renewedVisa } = await import('./passport.ts');
+    const use = { read: () => read({ remark }), refused, renewed, terminal, transport: opened };
     // The requests of a download share one renewal.
-    renewing ??= renewedVisa(passportFile, { read, refused, terminal, transport: opened }).finally(() => {
+    renewing ??= renewedVisa(passportFile, use).finally(() => {
       renewing = undefined;
     });
     return await renewing;
   };
-  const visa = stored && warnedVisa(settings, (refused) => current(stored, refused), session);
+  const visa = stored && warnedVisa(settings, (refused, remark) => current(stored, refused, remark), session);
   return {
     ...session,
     settings,
     async service() {
       // On first use, because commands on local files do not need it.
       const { connect } = await import('../api/connection.ts');
-      const { proxyUrl, basic } = settings;
+      const { basic } = settings;
       const note = (text: string) => output.note(printable(text));
       return connect({ proxyUrl: proxyUrl?.href, visa, basic, note, transport: await opened() });
     },
@@ -92,12 +100,35 @@ export async function openTransport(
   });
 }
 
-/** Reads the visa for each request, and warns of each new one that has expired, and once of a file that others can read. */
-function warnedVisa({ visaFile }: Settings, read: ServiceConnection['visa'], { output, terminal }: TerminalSession) {
+/**
+ * Whose visas the service accepts. What fails here also fails the command's own request, which says why. A command that only
+ * reads the visas need not wait long.
+ */
+async function acceptedIssuers(transport: Transport, proxyUrl: URL | undefined, { signal }: Terminal) {
+  if (proxyUrl === undefined) return undefined;
+  const { aboutService } = await import('../api/login/about.ts');
+  const { withSlash } = await import('../api/connection.ts');
+  const about = await aboutService(transport, withSlash(proxyUrl), signal, 2).catch(() => undefined);
+  return about?.issuers;
+}
+
+type Remark = (text: string) => void;
+
+/**
+ * Reads the visa for each request. Remarks on each new one that does not reach all files or has expired, and once on a file that
+ * others can read.
+ */
+function warnedVisa(
+  { visaFile }: Settings,
+  read: (refused: string | undefined, remark: Remark) => Promise<string>,
+  { output, terminal }: TerminalSession,
+) {
   let last: string | undefined;
   return async (refused?: string) => {
-    const token = await read(refused);
+    const remarks: string[] = [];
+    const token = await read(refused, (text) => remarks.push(text));
     if (token === last) return token;
+    for (const remark of new Set(remarks)) output.note(printable(remark));
     const isFirst = last === undefined;
     last = token;
     if (isFirst && visaFile) await warnWhenOthersCanRead('visa', visaFile, output);

@@ -6,7 +6,7 @@ import { printable } from '../../terminal/output.ts';
 import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { checkedVisa, readSecretFile, refuseToken } from './secrets.ts';
+import { checkedVisa, readSecretFile, refuseToken, type VisaChoice } from './secrets.ts';
 
 /** Settings that are options of the command line. */
 export interface SettingOptions {
@@ -31,7 +31,9 @@ export interface Settings {
   /** Base URL of the delivery API. */
   readonly proxyUrl: URL | undefined;
   /** The visa or passport. A file is read each time, because visas are renewed. */
-  readonly visa: (() => Promise<string>) | undefined;
+  readonly visa: ((choice?: VisaChoice) => Promise<string>) | undefined;
+  /** What sets it, for the user. */
+  readonly visaSource: string | undefined;
   /** The file that the visa comes from, absolute. Without a setting it is the passport of a sign-in, if there was one. */
   readonly visaFile: string | undefined;
   /** What a sign-in stores, as `{"ga4gh_passport_v1":[…]}`. */
@@ -119,7 +121,10 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
   return {
     proxyUrl: url && serviceUrl(url.source, url.value),
-    visa: secretOf(visa, (source, value) => checkedVisa(source, value, options.dataset)),
+    visa: secretOf(visa, (source, value, choice?: VisaChoice) =>
+      checkedVisa(source, value, { dataset: options.dataset, ...choice }),
+    ),
+    visaSource: visa?.source,
     visaFile: visa?.isFile ? pathOf(visa) : undefined,
     passportFile,
     basic: basicOf(username, password, terminal),
@@ -163,15 +168,21 @@ export function pathOf({ value, folder }: Pick<Found, 'value' | 'folder'>): stri
 }
 
 /** A secret. Its file is read each time. @param check throws an error that names the source and never the value */
-export function secretOf(
+export function secretOf<Rest extends unknown[] = []>(
   found: Found | undefined,
-  check: (source: string, value: string) => string | Promise<string> = (_source, value) => value,
-): (() => Promise<string>) | undefined {
+  check: (source: string, value: string, ...rest: Rest) => string | Promise<string> = (...[, value]) => value,
+): ((...rest: Rest) => Promise<string>) | undefined {
   if (found === undefined) return undefined;
   const { source, value, isFile } = found;
-  if (!isFile) return async () => check(source, value);
+  if (!isFile) return async (...rest) => check(source, value, ...rest);
   refuseToken(source, value);
-  return async () => check(source, await readSecretFile(source, pathOf(found)));
+  return async (...rest) => check(source, await readSecretFile(source, pathOf(found)), ...rest);
+}
+
+/** How the user renews the visa. */
+export function visaRemedy({ visaFile, passportFile }: Pick<Settings, 'visaFile' | 'passportFile'>): string {
+  if (visaFile === passportFile) return 'Run data-out login.';
+  return 'Get a new one where you got this one, and save it under the same name.';
 }
 
 /** The address of a service. @throws UsageError that names `source` */

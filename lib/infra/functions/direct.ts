@@ -16,7 +16,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
 
   const authorizeVisa = make('AuthorizeVisa', {
     entry: 'direct/authorize-visa.ts',
-    description: 'Lets visas and passports in force through to direct access',
+    description: 'Lets visas and passports in force through to the direct API',
     memoryMegabytes: 1024,
     timeout: Duration.seconds(10),
     verifiesVisas: true,

@@ -11,7 +11,7 @@ import { workerFunctions } from './workers.ts';
 /** All functions of the service, with the grants of each on the storage stack. */
 export class Functions extends Construct {
   readonly delivery: ReturnType<typeof deliveryFunctions>;
-  /** Absent: direct access is off. */
+  /** Absent: the direct API is off. */
   readonly direct: ReturnType<typeof directFunctions> | undefined;
   readonly workers: ReturnType<typeof workerFunctions>;
   readonly deployment: ReturnType<typeof deploymentFunctions>;

@@ -38,7 +38,7 @@ const roles = {
     variable: environment.databaseAuditorSecretArn,
   },
   reader: {
-    says: 'Role of direct access in the catalogue: reads datasets and files',
+    says: 'Role of the direct API in the catalogue: reads datasets and files',
     variable: environment.databaseReaderSecretArn,
   },
   worker: {
@@ -51,7 +51,7 @@ type Role = keyof typeof roles;
 
 interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
-  /** Whether there is direct access, which has its own role. */
+  /** Whether the direct API exists, which has its own role. */
   readonly directAccess: boolean;
 }
 
@@ -109,7 +109,7 @@ export class Catalogue extends Construct {
 
   /**
    * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration. Where
-   * direct access is off, it takes the password of that role away.
+   * the direct API is off, it takes the password of that role away.
    */
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, statementsAndTransactions);
@@ -134,7 +134,7 @@ export class Catalogue extends Construct {
 
   #secretOf(role: Role): ReadableSecret {
     const secret = this.#roles.get(role);
-    if (!secret) throw new Error('direct access is off');
+    if (!secret) throw new Error('the direct API is off');
     return secret;
   }
 

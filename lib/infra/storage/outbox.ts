@@ -19,7 +19,7 @@ interface OutboxProps {
 }
 
 /**
- * Keys of one recipient's part, for policies: a whole recipient hash and a slash. No key of direct access has a slash
+ * Keys of one recipient's part, for policies: a whole recipient hash and a slash. No key of the direct API has a slash
  * in that place, so this pattern matches none of them.
  */
 const ofARecipient = `${'?'.repeat(64)}/*`;
@@ -102,13 +102,13 @@ export class Outbox extends Construct {
     this.#allowWriting(grantee, receipts);
   }
 
-  /** Write containers of direct access and sign URLs for them, in their part of the bucket only. */
+  /** Write containers of the direct API and sign URLs for them, in their part of the bucket only. */
   grantDirect(grantee: Grantee): void {
     this.#allowUploads(grantee, ofDirectAccess);
   }
 
   /**
-   * Find the containers of any recipient and of direct access, and what their metadata says. S3 asks for s3:GetObject for
+   * Find the containers of any recipient and of the direct API, and what their metadata says. S3 asks for s3:GetObject for
    * that; without the key, no byte of a container can be read. With `deletes`: also delete them, each only as it was found.
    */
   grantWithdraw(grantee: Grantee, { deletes }: { readonly deletes: boolean }): void {
@@ -155,7 +155,7 @@ export class Outbox extends Construct {
       wildcard: {
         resource: `${this.#shownArn}/${keys}`,
         reason:
-          'Neither recipients nor containers are known at deployment; each invocation works under the prefix of a verified identity, or in the part of direct access.',
+          'Neither recipients nor containers are known at deployment; each invocation works under the prefix of a verified identity, or in the part of the direct API.',
       },
     };
   }

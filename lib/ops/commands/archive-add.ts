@@ -46,7 +46,7 @@ export function registerArchiveAdd(archive: Command, open: Open): void {
     .option('--manifest <file>', 'CSV file that names files, ids, paths and datasets')
     .option('--parallel <files>', `with --manifest: files at once, up to ${longestParallel}`, '4')
     .option('--check', 'with --manifest: also read existing files')
-    .option('--file-id <id>', 'one file: stable id, EGAF... (default: a new local one)')
+    .option('--file-id <id>', 'one file: its file id, EGAF... (default: a new local one)')
     .option('--path <name>', 'one file: path that researchers see (default: its name)')
     .option('--size <bytes>', 'bytes on standard input; required above 78 GiB')
     .addHelpText('after', afterHelp)
@@ -60,7 +60,7 @@ export function registerArchiveAdd(archive: Command, open: Open): void {
 
 async function addTheFile(name: string, options: AddOptions, session: Session): Promise<void> {
   const { terminal, output, progress } = session;
-  if (options.dataset === undefined) throw usageError('--dataset', 'expected the stable id of the dataset');
+  if (options.dataset === undefined) throw usageError('--dataset', 'expected the dataset id');
   using input = await openInput(name, terminal, checkSize(options.size));
   if (input.name === undefined && options.path === undefined) {
     throw usageError('--path', 'standard input has no name; give one');

@@ -31,7 +31,7 @@ export function registerArchiveRemove(archive: Command, open: Open): void {
   archive
     .command('remove')
     .description('remove one file, or all files of a dataset')
-    .argument('[file-id]', 'stable id, EGAF...')
+    .argument('[file-id]', 'file id, EGAF...')
     .option('--dataset <id>', 'all files of this dataset')
     .option('--yes', 'do not ask')
     .addHelpText('after', afterHelp)

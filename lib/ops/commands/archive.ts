@@ -39,7 +39,7 @@ export function registerArchive(program: Command, open: Open): void {
   archive
     .command('show')
     .description("show a file's path, sizes, body, digest and datasets")
-    .argument('<file-id>', 'stable id, EGAF...')
+    .argument('<file-id>', 'file id, EGAF...')
     .addHelpText('after', examples('archive show EGAF00000000001'))
     .action(async (fileId, _options, command) => {
       const { target, output } = open(command);

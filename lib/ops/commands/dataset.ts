@@ -27,7 +27,7 @@ export function registerDataset(program: Command, open: Open): void {
     dataset
       .command(verb)
       .description(effect)
-      .argument('<id>', 'stable id, EGAD...')
+      .argument('<id>', 'dataset id, EGAD...')
       .addHelpText('after', examples(`dataset ${verb} EGAD00000000001`))
       .action(async (datasetId, _options, command) => {
         const { target, output } = open(command);
@@ -43,7 +43,7 @@ export function registerDataset(program: Command, open: Open): void {
   dataset
     .command('show')
     .description('one dataset')
-    .argument('<id>', 'stable id, EGAD...')
+    .argument('<id>', 'dataset id, EGAD...')
     .addHelpText('after', examples('dataset show EGAD00000000001'))
     .action(async (datasetId, _options, command) => {
       const { target, output } = open(command);

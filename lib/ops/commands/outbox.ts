@@ -21,7 +21,7 @@ import { examples, expectConsent, type Open, showRows } from './session.ts';
 interface Found {
   /** One for each row. Rows of several requests may name one object. */
   readonly staged: readonly FoundContainer[];
-  /** Short-lived containers of direct access, for a dataset; what no row of a person names, for a person. */
+  /** Short-lived containers of the direct API, for a dataset; what no row of a person names, for a person. */
   readonly unrecorded: readonly OutboxContainer[];
 }
 
@@ -41,7 +41,7 @@ const nothing = 'note: the outbox has no such container';
 const withFilter = optionGroup((command) =>
   command
     .option('--subject <iss,sub>', subjectHelp)
-    .option('--dataset <id>', 'of one dataset, including short-lived ones of direct access')
+    .option('--dataset <id>', 'of one dataset, including short-lived ones of the direct API')
     .option('--request <id>', 'of one request: requestId of POST /export'),
 );
 

@@ -19,7 +19,7 @@ export function registerVisa(program: Command, open: Open): void {
     .command('issue')
     .description('issue a visa by the local test issuer; with several datasets, a passport')
     .requiredOption('--subject <subject>', 'claim sub')
-    .requiredOption('--dataset <id...>', 'stable id of a dataset, EGAD...')
+    .requiredOption('--dataset <id...>', 'dataset id, EGAD...')
     .option('--expires <duration>', 'validity, such as 90s, 30m, 1h or 7d', '1h')
     .option('-o, --output <file>', 'new file that only you can read (default: print)')
     .addHelpText('after', examples('visa issue --subject me@example.org --dataset EGAD00000000001 -o visa.jwt'))

@@ -36,7 +36,7 @@ export class NotApplicable extends Error {
 
 /** @throws NotApplicable when the deployment has no direct API */
 export function needsDirectApi({ apis }: Run): void {
-  if (!apis.includes('direct')) throw new NotApplicable('the deployment has no direct access');
+  if (!apis.includes('direct')) throw new NotApplicable('the deployment has no direct API');
 }
 
 /** What was expected does not hold: the check has failed. @throws OpsError `verification_failed` */

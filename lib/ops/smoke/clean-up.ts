@@ -40,7 +40,7 @@ export async function removeRuns(deployment: Deployment, requestId = ''): Promis
   for (const recipient of await rows.recipients()) {
     await removeObjects(outputs.outboxBucket, `${recipient}/${idPart(smokeIdPrefix)}`);
   }
-  // Short-lived containers of direct access.
+  // Short-lived containers of the direct API.
   for await (const keys of outbox.directKeys()) {
     for (const key of keys) {
       const head = await outbox.head(key);

@@ -57,8 +57,8 @@ export async function runSmoke(argv: readonly string[], terminal: Terminal, sett
     },
     (command) =>
       command
-        .option('--stage <stage>', 'stage of the deployed stacks, as in private/settings.ts')
-        .option('--aws', 'deployed stacks without a stage')
+        .option('--stage <stage>', 'deployed stacks whose setting stage is this')
+        .option('--aws', 'deployed stacks without the setting stage')
         .option('--region <region>', 'AWS region (default: $AWS_REGION, else from the profile)')
         .option('--connection <file>', 'connection file of the local engine')
         .option('--issuer <file>', 'private key of the test issuer')

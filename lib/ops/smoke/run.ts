@@ -121,7 +121,7 @@ export function startRun(parts: RunParts) {
     apis: (dataOutUrl === undefined ? ['delivery'] : ['delivery', 'direct']) as readonly ApiName[],
     /** What no refusal may repeat. */
     secrets: [visa, admin.password, archiveUser.password],
-    /** Headers of a researcher at the proxy. */
+    /** Headers of a researcher at the delivery API. */
     asResearcher: { authorization: basicAuthorization(archiveUser), 'x-ga4gh-visa': visa },
     asAdministrator: { authorization: basicAuthorization(admin) },
     asReader: { authorization: `Bearer ${visa}` },

@@ -23,9 +23,10 @@ export const datasetNamed = (id: string) => `(select d.id from sda.datasets d wh
  *
  * @param dataset expression for its primary key
  * @param after expression for the row id of a file
+ * @param wanted more conditions on the membership `fd`. Where few memberships meet them, more rows than a page are read
  */
-export const nextMembers = (dataset: string, after: string) => `(
+export const nextMembers = (dataset: string, after: string, wanted = '') => `(
   select fd.file_id from sda.file_dataset fd
-  where fd.dataset_id = ${dataset} and fd.file_id > ${after}
+  where fd.dataset_id = ${dataset} and fd.file_id > ${after} ${wanted}
   order by fd.file_id
   limit ${pageSize})`;

@@ -55,19 +55,24 @@ function listedFile({ id: _, fileId, ...file }: z.infer<typeof listedRow>): read
 /** Of the dataset `:id`, the files that can be served. */
 const members = `sda.file_dataset fd join sda.files f on f.id = fd.file_id
          where fd.dataset_id = ${datasetNamed(':id')} and ${isIngested}`;
+/** As an index has it, so that the size of the dataset does not matter. */
 const pathWithoutUser = "regexp_replace(f.submission_file_path, '^[^/_]+_[^/_]+/', '')";
 
-/** The queries of direct access on the catalogue. */
+/** Whether the path of the membership `fd`, as a container has it, begins with `:prefix`. */
+const isBelow = `and exists (select 1 from sda.files f where f.id = fd.file_id
+             and starts_with(regexp_replace(f.submission_file_path, '([.]c4gh)?$', '.c4gh'), :prefix))`;
+
+/** The queries of the direct API on the catalogue. */
 export function directCatalogue(db: SqlExecutor): DirectCatalogue {
   const catalogue = rdsCatalogue(db);
   return {
     ...catalogue,
 
-    async *filesOfDataset(datasetId, place = nilUuid) {
+    async *filesOfDataset(datasetId, place = nilUuid, prefix = '') {
       const released = `(select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')`;
       const page = boundedPage(
         `select ${listedColumns}
-         from ${nextMembers(released, ':after')} page
+         from ${nextMembers(released, ':after', prefix && isBelow)} page
          join sda.files f on f.id = page.file_id
          order by f.id`,
         {
@@ -76,7 +81,8 @@ export function directCatalogue(db: SqlExecutor): DirectCatalogue {
         },
       );
       for (let after = place; ; ) {
-        const rows = await db.query(listedRow, page, { id: datasetId, after: { uuid: after } });
+        const position = { id: datasetId, after: { uuid: after } };
+        const rows = await db.query(listedRow, page, prefix ? { ...position, prefix } : position);
         const last = rows.at(-1);
         if (!last) break;
         yield rows.flatMap(listedFile);

@@ -249,10 +249,7 @@ export async function giveAccessUrl(request: HttpRequest, baseUrl: string, endpo
 }
 
 function noSuchAccess(): DataOutError {
-  return new DataOutError(
-    'not_found',
-    'the object has no such access method: its access_id is plaintext or, of reads and variants, also htsget',
-  );
+  return new DataOutError('not_found', 'access_id must be plaintext, or htsget for reads and variants');
 }
 
 /** With the name at the end, from which many clients read the type. Two names are those of other routes. */

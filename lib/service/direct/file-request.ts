@@ -27,7 +27,7 @@ function requestedFormat(request: HttpRequest): 'plaintext' | 'crypt4gh' {
   const value = singleQuery(request, format);
   if (value === undefined || value.toUpperCase() === 'PLAIN') return 'plaintext';
   if (value.toUpperCase() === 'CRYPT4GH') return 'crypt4gh';
-  throw invalidRequest([{ field: format, message: 'must be CRYPT4GH, or plain, which it also is when absent' }]);
+  throw invalidRequest([{ field: format, message: 'must be CRYPT4GH or plain; the default is plain' }]);
 }
 
 const missingKey: Violation = { field: keyHeaders[0], message: `is missing: send ${keyHeaders.join(', or ')}` };

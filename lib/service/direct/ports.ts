@@ -27,22 +27,23 @@ export interface FileFacts {
   readonly plaintextChecksums: readonly Checksum[];
 }
 
-/** The catalogue, with what direct access alone asks. */
+/** The catalogue, with what the direct API alone asks. */
 export interface DirectCatalogue extends Catalogue {
   /**
    * Files of the dataset that can be served, each once, in a stable order of the catalogue's own. They come page after page:
    * memory is bounded by one. Every page is read only while the dataset is released.
    *
    * @param after a place from {@link placeInDataset}: only the files behind it. Default: all
+   * @param prefix only files whose submitted path, with `.c4gh` at its end, begins so. Default: all
    * @throws `forbidden` when the dataset is withdrawn before the last page
    */
-  filesOfDataset(datasetId: string, after?: string): AsyncIterable<readonly DatasetFile[]>;
+  filesOfDataset(datasetId: string, after?: string, prefix?: string): AsyncIterable<readonly DatasetFile[]>;
   /** Where the file is in the order of {@link filesOfDataset}; `undefined` when it is not a file of the dataset. */
   placeInDataset(datasetId: string, fileId: string): Promise<string | undefined>;
   /**
    * Files of the dataset that can be served and whose submitted path is this one, where either may end in `.c4gh`; at most two.
    *
-   * @param behindUser also paths that are this one behind a first folder of the form `user_domain`. Reads all paths of the dataset
+   * @param behindUser also paths that are this one behind a first folder of the form `user_domain`
    */
   filesAt(datasetId: string, path: string, behindUser: boolean): Promise<readonly DatasetFile[]>;
   /** How many files of the dataset can be served, and the bytes of their plaintexts where they are recorded. */

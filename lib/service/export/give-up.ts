@@ -64,7 +64,7 @@ export const giveUpExpired = (db: SqlExecutor, before: Date) =>
   );
 
 /**
- * Record in the rows what a message was for that failed for good, so that it can be deleted. Of a message of `deliveries` nothing is lost,
+ * Record in the rows what a message was for that failed for good, so that it can be deleted. Of a message of `Deliveries` nothing is lost,
  * because its request is not settled, and the sweep sends it again.
  *
  * @returns the files that were given up, and whether the request was rejected because no delivery of its message could decide on it

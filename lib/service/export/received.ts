@@ -24,7 +24,7 @@ const clockSkewMs = 60_000;
 export type RequestIdentity = ReturnType<typeof identityOf>;
 
 /**
- * Id, time and archive kind of a request, from the attributes. A message that did not come through the proxy has no `requestId`; its
+ * Id, time and archive kind of a request, from the attributes. A message that did not come through the delivery API has no `requestId`; its
  * message id serves, which is a UUID and stays the same at every delivery.
  *
  * @throws request_rejected `malformed_message`

@@ -102,7 +102,7 @@ export async function requestIds(db: SqlExecutor, sql: string, parameters: SqlPa
   return rows.map((row) => row.request_id);
 }
 
-/** Seconds from a request until now, to the millisecond. A clock behind the proxy's counts as 0. @param requestedAt ISO 8601 */
+/** Seconds from a request until now, to the millisecond. A clock behind the delivery API's counts as 0. @param requestedAt ISO 8601 */
 export function secondsSince(requestedAt: string, now: Date): number {
   return Math.max(0, now.getTime() - Date.parse(requestedAt)) / 1000;
 }

@@ -29,7 +29,7 @@ export interface ExportRequest {
   readonly message: ExportRequestMessage;
 }
 
-/** The queue `export-requests`. */
+/** The queue `ExportRequests`. */
 export function exportRequestsQueue({ client, queueUrl }: QueueOptions) {
   const attribute = (value: string) => ({ DataType: 'String', StringValue: value });
   return {

@@ -201,7 +201,7 @@ describe('the outbox', () => {
     { versitygw: 'it answers 204, as without a condition' },
   );
 
-  it('finds the containers of direct access, and no others', async () => {
+  it('finds the containers of the direct API, and no others', async () => {
     const digest = createHash('sha256').update(`${run} direct`).digest('hex');
     const key = `direct/${digest}/EGAF1-a.c4gh`;
     await outbox.put(key, bytes(3), metadata, undefined);

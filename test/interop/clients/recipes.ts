@@ -13,7 +13,7 @@ export interface Recipe {
   readonly lenient: boolean;
   /** Works only where S3 is another host than the service. */
   readonly otherHost: boolean;
-  /** Downloads by direct access. */
+  /** Downloads by the direct API. */
   readonly direct: boolean;
 }
 

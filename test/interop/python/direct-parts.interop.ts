@@ -6,7 +6,7 @@ import { applyPlainly } from '../../helpers/edit-lists.ts';
 import { ExportWorld } from '../../helpers/export-world.ts';
 import { Peer } from './peer.ts';
 
-/** What direct access makes of files that the Python reference wrote, read by the reference. */
+/** What the direct API makes of files that the Python reference wrote, read by the reference. */
 const python = process.env.CRYPT4GH_PYTHON;
 if (python === undefined) throw new Error('CRYPT4GH_PYTHON names a Python that has the package crypt4gh');
 const peer = new Peer(python);

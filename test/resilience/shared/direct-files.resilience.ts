@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -177,7 +178,22 @@ describe('the stream', () => {
   });
 });
 
-test('nothing that was served has been written to the file system', () => {
-  expect(service.logs.filter(({ line }) => line.includes(watchMark))).toEqual([]);
-  expect(service.logs.filter(({ line }) => line.includes('ERR_ACCESS_DENIED'))).toEqual([]);
+describe('what was served', () => {
+  test('has not been written to the file system', () => {
+    expect(service.logs.filter(({ line }) => line.includes(watchMark))).toEqual([]);
+    expect(service.logs.filter(({ line }) => line.includes('ERR_ACCESS_DENIED'))).toEqual([]);
+  });
+
+  test('is watched: a process that writes is refused and reported', () => {
+    const script = `import { open, writeFile } from 'node:fs/promises'; import * as fs from 'node:fs';
+      for (const write of [() => writeFile('/tmp/x', 'x'), () => open('/tmp/x', 'w'), async () => fs.writeFileSync('/tmp/x', 'x'),
+        async () => fs.openSync('/tmp/x', 'a')]) await write().catch((error) => console.log(error.code));
+      fs.readFileSync('/proc/version');`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      env: writeWatch,
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe('ERR_ACCESS_DENIED\n'.repeat(4));
+    expect(stderr.split('\n').filter((line) => line.includes(watchMark))).toHaveLength(4);
+  });
 });

@@ -15,7 +15,7 @@ import {
 import { TraceRecorder } from '../../helpers/traces.ts';
 
 /**
- * As `secrets.test.ts`, for direct access: calls that succeed, are refused or break, then a search for every secret.
+ * As `secrets.test.ts`, for the direct API: calls that succeed, are refused or break, then a search for every secret.
  */
 
 const dataset = 'EGAD1';

@@ -117,7 +117,7 @@ test('the database resumes, or Secrets Manager, S3, SQS or KMS is down: 503', as
   await expectWhile(resuming, fromDatabase, ofOutbox(), 503);
 });
 
-test('direct access gives a database up well before the gateway gives the function up', async () => {
+test('the direct API gives a database up well before the gateway gives the function up', async () => {
   const started = performance.now();
   const reply = await asked(resuming, fromDatabase, () => service.direct('metadata/datasets', visa));
   expectProblem(reply, 503, 'temporarily_unavailable');

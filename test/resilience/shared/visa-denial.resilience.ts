@@ -27,7 +27,7 @@ async function tool(...argv: string[]): Promise<string> {
 }
 const entry = (of: '--jti' | '--subject', value: string) => ['--issuer', service.connection.issuer.iss, of, value];
 
-/** Statuses of listing, streaming, direct access and DRS. */
+/** Statuses of listing, streaming, the direct API and DRS. */
 async function doors(token: string): Promise<readonly number[]> {
   const json = { 'Content-Type': 'application/json' };
   const body = JSON.stringify({ passports: [token] });

@@ -104,7 +104,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ],
   ['docs/decisions/exports.md', 'at most # files', filesPerReceipt],
   ['docs/operators.md', 'use up to # at once', concurrency.queues],
-  ['docs/operators.md', 'direct access reserves #', concurrency.reserved],
+  ['docs/operators.md', 'the direct API reserves #', concurrency.reserved],
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
   ['docs/operations.md', '`Migrate` can take # minutes', minutes('functions.ts', 'Migrate')],

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -134,6 +134,22 @@ describe('archive add of several files', () => {
     await put({ 'other.csv': 'path,file_id,submission_path\nstudy/a,EGAF9,first/a\n' });
     const other = await add('--manifest', 'other.csv', '--dataset', 'EGAD1');
     expect([other.exitCode, other.stderr]).toEqual([5, expect.stringContaining('under the id EGAF1, not EGAF9')]);
+  });
+
+  test('a manifest with links and a missing file names all of its wrong lines at once, and adds nothing', async () => {
+    const paths = ['study/a.bam', 'study/linked.bam', './study/linked/key.pem', 'study/b.bam'];
+    await put({ 'outside/key.pem': 'secret', 'study/a.bam': 'a', 'files.csv': `path\n${paths.join('\n')}\n` });
+    await symlink(join(folder, 'outside/key.pem'), join(folder, 'study/linked.bam'));
+    await symlink('../outside', join(folder, 'study/linked'));
+    const { exitCode, stderr } = await add('--manifest', 'files.csv', '--dataset', 'EGAD1');
+    expect([...stderr.matchAll(/^warning: files\.csv, (.+)$/gm)].map(([, line]) => line)).toEqual([
+      'line 3, column path: study/linked.bam is a symbolic link',
+      'line 4, column path: study/linked is a symbolic link',
+      'line 5, column path: there is no file study/b.bam',
+    ]);
+    expect(stderr).toContain('--manifest: 3 lines of files.csv are wrong, see above; nothing was added\n');
+    expect(exitCode).toBe(2);
+    expect(world.files.size).toBe(0);
   });
 
   test('an error that every file would meet ends the run; what was added stays', async () => {

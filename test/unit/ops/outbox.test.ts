@@ -58,7 +58,7 @@ describe('outbox list', () => {
     ]);
   });
 
-  test('of a dataset shows the short-lived containers of direct access, too', async () => {
+  test('of a dataset shows the short-lived containers of the direct API, too', async () => {
     await hold(direct);
     expect((await run(['list', '--dataset', 'EGAD1'])).stdout).toContain(direct);
     expect((await run(['list', '--subject', prefix])).stdout).not.toContain(direct);
@@ -123,7 +123,7 @@ describe('outbox purge', () => {
     expect(left()).toEqual([]);
   });
 
-  test('of a dataset deletes the short-lived containers of direct access, too', async () => {
+  test('of a dataset deletes the short-lived containers of the direct API, too', async () => {
     const reply = '33333333-3333-4333-8333-333333333333';
     await hold(direct, 'EGAD1', reply);
     await run(['purge', '--dataset', 'EGAD1', '--yes']);

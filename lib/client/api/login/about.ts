@@ -23,16 +23,23 @@ export type LoginSettings = z.infer<typeof loginSettings>;
 /**
  * Reads `GET /.well-known/data-out`.
  * @param proxyUrl its path ends in `/`
+ * @param attempts default: as the transport retries
  * @throws ClientError `protocol` if an older service, or another one, answers; UnavailableError
  */
-export async function aboutService(transport: Transport, proxyUrl: URL, signal: AbortSignal): Promise<About> {
-  const request = { what: 'what the service says of itself', as: 'anyone', signal } as const;
+export async function aboutService(
+  transport: Transport,
+  proxyUrl: URL,
+  signal: AbortSignal,
+  attempts?: number,
+): Promise<About> {
+  const what = 'what the service says of itself';
+  const request = { what, as: 'anyone', signal, ...(attempts !== undefined && { attempts }) } as const;
   const url = new URL('.well-known/data-out', proxyUrl);
   const read = async (reply: TransportReply) => parsed(about, await readJson(reply));
   return await authorized(connect({ transport }), { ...request, url }, read).catch((cause: unknown) => {
     if (!(cause instanceof ServiceError || (cause instanceof ClientError && cause.code === 'protocol'))) throw cause;
-    throw new ClientError('protocol', `${url.host} does not say that it is a data-out service of this version`, {
-      remedy: 'Check the address, to its end, as the archive gave it to you. An older service needs a visa file.',
+    throw new ClientError('protocol', `${url.host} does not answer as a data-out service of this version`, {
+      remedy: 'Compare the whole address with the one the archive gave you. An older service needs a visa file.',
       cause,
     });
   });

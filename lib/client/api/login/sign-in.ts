@@ -82,8 +82,9 @@ export class Issuer {
       const parameters = { device_code, ...(offersPkce && { code_verifier: verifier }) };
       const tokens = await this.#poll(config, parameters, device.interval ?? pollSeconds, expires);
       const claims = tokens.claims();
-      if (claims?.nonce !== undefined && claims.nonce !== nonce) throw this.#wrong('answers for another sign-in');
-      return await this.#visas(config, tokens, claims?.sub);
+      if (claims === undefined) throw this.#wrong('gave no id token');
+      if (claims.nonce !== undefined && claims.nonce !== nonce) throw this.#wrong('replied to a different sign-in');
+      return await this.#visas(config, tokens, claims.sub);
     });
   }
 
@@ -126,8 +127,8 @@ export class Issuer {
     throw codeExpired();
   }
 
-  async #visas(config: oidc.Configuration, tokens: oidc.TokenEndpointResponse, subject?: string): Promise<SignedIn> {
-    const info = await oidc.fetchUserInfo(config, tokens.access_token, subject ?? oidc.skipSubjectCheck);
+  async #visas(config: oidc.Configuration, tokens: oidc.TokenEndpointResponse, subject: string): Promise<SignedIn> {
+    const info = await oidc.fetchUserInfo(config, tokens.access_token, subject);
     const claim: unknown = info[passportClaim];
     const grants = visasAmong(Array.isArray(claim) ? claim : []).filter(({ type }) => type === grantType);
     if (grants.length === 0) {
@@ -178,7 +179,8 @@ export class Issuer {
         const reply = await this.#transport.send(sent);
         if (reply.status >= 500 || reply.status === 429) throw await refusal(reply, `signing in at ${url.host}`);
         const ahead = Date.parse(reply.header('date') ?? '') - this.#transport.timing.now().getTime();
-        this.#clock[oidc.clockSkew] = Math.round(ahead / 1000) || 0;
+        // A reply from a cache has the date of when it was made.
+        if (reply.header('age') === undefined) this.#clock[oidc.clockSkew] = Math.round(ahead / 1000) || 0;
         const headers = { 'content-type': reply.header('content-type') ?? '' };
         // A reply without content, such as 204, must have none at all.
         return new Response((await reply.text(replyBytes)) || null, { status: reply.status, headers });
@@ -201,7 +203,9 @@ export class Issuer {
     if (!(error instanceof oidc.ClientError)) return error;
     const isOther = error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
     return this.#wrong(
-      isOther ? 'answers for another issuer or person' : `gave an answer of another form (${error.code})`,
+      isOther
+        ? 'replied for a different issuer or person'
+        : `sent a reply that this program cannot use (${error.code})`,
     );
   }
 }

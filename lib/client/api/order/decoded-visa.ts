@@ -56,7 +56,7 @@ export function subjectOf({ visas }: DecodedToken): string | undefined {
 }
 
 /** When the token stops being of use: a passport when it expires, or when the last of its visas does. */
-export function expiryOf({ expires, visas }: DecodedToken): Date | undefined {
+export function expiryOf({ expires, visas }: Pick<DecodedToken, 'expires' | 'visas'>): Date | undefined {
   const ends = visas.flatMap((visa) => (visa.expires ? [visa.expires.getTime()] : []));
   const last = ends.length === 0 ? undefined : new Date(Math.max(...ends));
   if (expires === undefined || last === undefined) return expires ?? last;

@@ -31,7 +31,7 @@ export function isToken(text: string): boolean {
 }
 
 /** Whether the token expired so long ago that no difference of clocks explains it. */
-export function isLongExpired(token: DecodedToken, now: Date): boolean {
+export function isLongExpired(token: Pick<DecodedToken, 'expires' | 'visas'>, now: Date): boolean {
   const expires = expiryOf(token);
   return expires !== undefined && expires.getTime() + clockSkewMs < now.getTime();
 }

@@ -1,13 +1,14 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { usageError } from '../../../terminal/errors.ts';
+import { UsageError, usageError } from '../../../terminal/errors.ts';
+import { warnOfCommit } from '../../../terminal/git-warning.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type About, aboutService } from '../../api/login/about.ts';
-import { type Invitation, Issuer } from '../../api/login/sign-in.ts';
+import { type EarlierSignIn, type Invitation, Issuer } from '../../api/login/sign-in.ts';
 import { datasetsOf } from '../../api/order/decoded-visa.ts';
 import { urlOption, withConnectionOptions } from '../options.ts';
 import { earlierSignIn, renewalFile, renewalLock, storeSignIn } from '../passport.ts';
@@ -58,7 +59,7 @@ export function registerLogin(program: Command, context: CommandContext): void {
 
 /** Signs the user in, and stores what that gives. @throws ClientError */
 export async function signIn(
-  { service, settings, output, terminal }: Session,
+  session: Session,
   { login, organization, issuers }: About,
   { keep = false, browser = false }: { readonly keep?: boolean; readonly browser?: boolean } = {},
 ): Promise<void> {
@@ -67,8 +68,9 @@ export async function signIn(
       remedy: 'Ask the data access committee for a visa file, and name it with --visa or in data-out setup.',
     });
   }
-  const { transport } = await service();
-  const { passportFile, visaFile } = settings;
+  const { settings, output, terminal } = session;
+  const { transport } = await session.service();
+  const { passportFile, visaFile, visaSource } = settings;
   const show = ({ url, code, directUrl, expires }: Invitation) => {
     output.note(printable(`Open ${url} in any browser, on any device, and enter the code ${code}`));
     if (directUrl) output.note(printable(`Or open this address, which has the code: ${directUrl}`));
@@ -78,37 +80,50 @@ export async function signIn(
   const where = { ...login, issuers };
   const signedIn = await new Issuer(where, transport, terminal.signal).signIn(keep, show);
   const { visas, otherIssuers, subject, refreshToken } = signedIn;
-  const earlier = keep && refreshToken !== undefined ? { ...where, subject, refreshToken } : undefined;
-  await storeSignIn(passportFile, visas, earlier, terminal);
+  const kept = keep && refreshToken !== undefined ? { ...where, subject, refreshToken } : undefined;
+  const before = await storeSignIn(passportFile, visas, kept, terminal);
+  for (const file of kept ? [passportFile, renewalFile(passportFile)] : [passportFile])
+    await warnOfCommit(file, output);
   const datasets = datasetsOf(signedIn);
-  const record = { passport: passportFile, renewal: earlier ? renewalFile(passportFile) : null, subject, datasets };
+  const record = { passport: passportFile, renewal: kept ? renewalFile(passportFile) : null, subject, datasets };
   const named = `${datasets.slice(0, 5).join(', ')}${datasets.length > 5 ? ', …' : ''}`;
   const text = `Signed in as ${subject}, with visas for ${counted(datasets.length, 'dataset')}: ${named}`;
   output.result(record, printable(text));
   for (const other of otherIssuers)
     output.warn(printable(`visas of ${other} are left out: the service does not accept them`));
-  if (keep && !earlier) output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
-  if (visaFile !== undefined && visaFile !== passportFile) {
-    output.warn(`${printable(visaFile)} is set as your visa, and overrides the sign-in: remove that setting`);
+  if (keep && !kept) output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
+  if (visaSource !== undefined && visaFile !== passportFile) {
+    output.warn(`${printable(visaSource)} sets another visa, which overrides the sign-in: remove that setting`);
   }
+  // Its token is in no file now. A failure is not reported, because the new sign-in is complete.
+  if (before && before.refreshToken !== refreshToken) await forget(before, session);
 }
 
-async function signOut({ settings: { passportFile }, output, terminal, service }: Session): Promise<void> {
+async function signOut(session: Session): Promise<void> {
+  const { output, terminal } = session;
+  const { passportFile } = session.settings;
   // A command that renews at the same time would write the files again.
   await using _lock = existsSync(renewalFile(passportFile)) ? await renewalLock(passportFile, terminal) : undefined;
   const earlier = await earlierSignIn(passportFile);
-  const { transport } = await service();
-  try {
-    if (earlier && !(await new Issuer(earlier, transport, terminal.signal).revoke(earlier))) {
-      output.warn(`${printable(new URL(earlier.issuer).host)} does not offer to forget a sign-in: end it on its page`);
-    }
-  } catch (error) {
-    if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
-    output.warn(printable(`the sign-in service still knows the token: ${error.message}`));
-  }
   const signedOut = existsSync(passportFile);
+  // First, because asking the sign-in service can take long, fail or be interrupted.
   for (const file of [renewalFile(passportFile), passportFile]) await rm(file, { force: true });
+  const failure = earlier && (await forget(earlier, session));
+  if (failure !== undefined) output.warn(printable(failure));
   output.result({ signedOut }, signedOut ? 'Signed out' : 'You were not signed in');
+}
+
+/** Asks the sign-in service to forget a sign-in. @returns why it still knows it */
+async function forget(earlier: EarlierSignIn, { service, terminal }: Session): Promise<string | undefined> {
+  try {
+    const { transport } = await service();
+    if (await new Issuer(earlier, transport, terminal.signal).revoke(earlier)) return undefined;
+    return `${new URL(earlier.issuer).host} cannot end a sign-in from here, so end it on its own page`;
+  } catch (error) {
+    const isKnown = error instanceof ClientError || error instanceof UsageError;
+    if (!isKnown || error.code === 'interrupted') throw error;
+    return `the sign-in service still knows the token: ${error.message}`;
+  }
 }
 
 /** Opens the address where there is a display. The user might read it elsewhere, so a failure is only a warning. */
@@ -121,7 +136,7 @@ function openBrowser(url: string, { env }: Terminal, warn: (text: string) => voi
     warn('this machine has no display to open a browser on');
     return;
   }
-  execFile(program, [...argv, url], (error) => {
-    if (error) warn('no browser could be opened: open the address yourself');
-  }).unref();
+  // The browser can run for longer than this program.
+  const browser = spawn(program, [...argv, url], { stdio: 'ignore', detached: true });
+  browser.on('error', () => warn('no browser could be opened: open the address yourself')).unref();
 }

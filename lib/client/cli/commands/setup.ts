@@ -1,4 +1,4 @@
-import { dirname, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import { UsageError } from '../../../terminal/errors.ts';
 import { warnOfCommit } from '../../../terminal/git-warning.ts';
@@ -12,6 +12,7 @@ import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { notEmpty } from '../key-pair.ts';
 import { withConnectionOptions } from '../options.ts';
+import { isSignedIn } from '../passport.ts';
 import { pinKeys } from '../receipt-keys.ts';
 import { type CommandContext, openSession as openServiceSession, openTransport, sessionOf } from '../session.ts';
 import {
@@ -29,7 +30,8 @@ import { passwordFile, store } from '../setup/store.ts';
 import { signIn } from './login.ts';
 
 const afterHelp = `
-If the archive lets you sign in, setup does that instead of asking for a visa, unless you name one.
+If the archive lets you sign in, setup does that instead of asking for a visa, unless you name one. Answer yes to have your visas
+renewed, as data-out login --keep does.
 
 Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
 written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it again to
@@ -116,8 +118,10 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const given = find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file');
   const caFile = find('--ca', ca, variables.ca_file, 'ca_file');
   const http = { caFile: caFile && pathOf(caFile), insecureHttp: insecureHttp ?? config.insecure_http ?? false };
+  const isSet = find('--visa', options.visa, variables.visa_file, 'visa_file') !== undefined;
   const answers = await askAll({
     terminal,
+    needsVisa: !isSet && !(await isSignedIn(join(dirname(path), 'passport.json'), terminal.now())),
     async about(url) {
       await using transport = await openTransport(http, terminal, context.version, quickRetries);
       return await aboutService(transport, url, terminal.signal).catch((error: unknown) => {
@@ -134,7 +138,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       ? secretOf(given, (_source, passphrase) => notEmpty(passphrase))
       : async () => undefined,
   });
-  const { typedPassword, newKey, keyFile, about } = answers;
+  const { typedPassword, newKey, keyFile, about, signsIn, keep } = answers;
   const others = old.key_files?.filter((file) => file !== keyFile) ?? [];
   // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
   const lost = (await Promise.all(others.map(async (file) => ((await exists(file)) ? [] : file)))).flat();
@@ -162,21 +166,30 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       output.warn(`${variable} is set in the environment, and overrides the configuration file`);
     }
   }
-  const settings = await readSettings({ config: path }, context.terminal);
-  if (about?.login && settings.visa === undefined) {
-    if (!isAsking) return output.result({ config: path, next: 'data-out login' }, 'Next: data-out login');
+  const files =
+    newKey && [newKey.publicKey, newKey.privateKey].map((file) => printable(relative(terminal.folder, file)));
+  const hint =
+    files && `send ${files[0]} to the administrator of the archive. Never send ${files[1]}: it opens your files.`;
+  if (signsIn && about && isAsking) {
+    const settings = await readSettings({ config: path }, context.terminal);
     await using session = sessionOf({ ...context, terminal }, command, settings);
-    await signIn(session, about);
+    await signIn(session, about, { keep }).catch((error: unknown) => {
+      if (!(error instanceof ClientError)) throw error;
+      if (hint) output.note(`Your key is made: ${hint}`);
+      const why = error.code === 'interrupted' ? 'the sign-in was interrupted' : error.message;
+      const remedy = error.code === 'interrupted' ? 'Run data-out login.' : error.remedy;
+      throw new ClientError(error.code, `your settings are stored, but ${why}`, { remedy, cause: error });
+    });
   }
-  await examineAll({ ...context, terminal }, command, path, newKey);
-  const next = 'data-out list';
+  const isLeft = signsIn && !isAsking;
+  if (!isLeft) await examineAll({ ...context, terminal }, command, path, newKey);
+  const next = isLeft ? 'data-out login' : 'data-out list';
   if (newKey === undefined) return output.result({ config: path, next }, `Next: ${next}`);
   const { publicKey, privateKey } = newKey;
-  const [shown, secret] = [publicKey, privateKey].map((file) => printable(relative(terminal.folder, file)));
+  const login = isLeft ? `${next}, and ` : '';
   output.result(
     { config: path, publicKey, privateKey, next },
-    `Next: send ${shown} to the administrator of the archive. Never send ${secret}: it opens your files.\n` +
-      `When your files are staged: ${next}`,
+    `Next: ${login}${hint}\nWhen your files are staged: data-out list`,
   );
 }
 

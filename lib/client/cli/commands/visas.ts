@@ -2,16 +2,18 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { type Columns, printable } from '../../../terminal/output.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type DecodedVisa, decodeVisaOrPassport } from '../../api/order/decoded-visa.ts';
-import { fittingVisa, visasOf } from '../../api/visa-choice.ts';
+import { isLongExpired } from '../../api/order/order-rules.ts';
+import { fittingVisa } from '../../api/visa-choice.ts';
 import { outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { withServiceOptions } from '../options.ts';
-import { readSecretFile } from '../secrets.ts';
-import { type CommandContext, openSession, type Session } from '../session.ts';
+import { heldVisas } from '../secrets.ts';
+import { type CommandContext, openSession, type Session, sessionOf } from '../session.ts';
+import { readSettings, visaRemedy } from '../settings.ts';
 
 const listHelp = `
-Lists the visas of your last sign-in, or of the file that --visa names. They are decoded, not verified. data-out visas alone does the
-same.
+Lists the visas of your last sign-in, or of the file that --visa names. They are decoded, not verified. data-out visas without a
+subcommand does the same.
 
 Example:
   data-out visas list`;
@@ -48,7 +50,9 @@ export function registerVisas(program: Command, context: CommandContext): void {
     .argument('<dataset>')
     .addHelpText('after', saveHelp)
     .action(async (dataset, options, command) => {
-      await using session = await openSession(context, command);
+      // The visa for the dataset is the one to renew.
+      const settings = await readSettings({ ...command.optsWithGlobals(), dataset }, context.terminal);
+      await using session = sessionOf(context, command, settings);
       const { terminal, output } = session;
       const { output: name = 'visa.jwt' } = options;
       const found = await visasIn(session);
@@ -56,6 +60,11 @@ export function registerVisas(program: Command, context: CommandContext): void {
       if (!visa) {
         const remedy = 'data-out visas lists them. Ask the data access committee.';
         throw new ClientError('not_found', `none of your ${found.length} visas grants ${dataset}`, { remedy });
+      }
+      const { expires } = visa;
+      if (expires && isLongExpired({ expires, visas: [] }, terminal.now())) {
+        const what = `the visa for ${dataset} expired at ${expires.toISOString()}`;
+        throw new ClientError('unauthenticated', what, { remedy: visaRemedy(settings) });
       }
       const to = { ...outputOf(name, options, terminal), mode: 0o600 };
       await writeOutput(to, (sink) => sink.write([Buffer.from(`${visa.token}\n`)]));
@@ -65,10 +74,8 @@ export function registerVisas(program: Command, context: CommandContext): void {
 
 /** The user's visas, renewed if they had to be. */
 async function visasIn({ settings, service }: Session): Promise<readonly DecodedVisa[]> {
-  const { visaFile } = settings;
   const used = await (await service()).visa();
-  const held = visaFile && visasOf(await readSecretFile('--visa', visaFile));
-  return held || (decodeVisaOrPassport(used)?.visas ?? []);
+  return (await heldVisas(settings.visaFile)) ?? decodeVisaOrPassport(used)?.visas ?? [];
 }
 
 function rowOf({ value: dataset, issuer, source: grantedBy, expires }: DecodedVisa) {

@@ -5,11 +5,13 @@ import { authorized, type ServiceConnection } from '../../api/connection.ts';
 import { DeliveryApi } from '../../api/delivery-api.ts';
 import { ServiceError, UnavailableError } from '../../api/errors.ts';
 import { timeIn } from '../../api/json.ts';
-import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
+import { type DecodedVisa, datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { pinCommand } from '../../api/receipts/key-set.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
 import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
+import { heldVisas } from '../secrets.ts';
 import type { Session } from '../session.ts';
+import { visaRemedy } from '../settings.ts';
 import { type CheckResult, failed } from './check.ts';
 
 type Checks<T = void> = AsyncGenerator<CheckResult, T>;
@@ -128,7 +130,9 @@ async function* visa({ settings, terminal }: Session, service: ServiceConnection
     return;
   }
   const token = yield* attempt(check, service?.visa ?? settings.visa);
-  if (token !== undefined) yield checkVisa(token, seen?.date ?? terminal.now());
+  if (token === undefined) return;
+  const held = yield* attempt(check, () => heldVisas(settings.visaFile).then((visas) => ({ visas })));
+  if (held) yield checkVisa(token, seen?.date ?? terminal.now(), visaRemedy(settings), held.visas);
 }
 
 /** A visa that ends sooner may end within the first requests of a download. */
@@ -139,15 +143,18 @@ const shown = 5;
 /**
  * Checks the claims of a visa or passport, without verifying them: only the service knows which issuers it trusts.
  * @param now by the service's clock if it is known, else by this machine's
+ * @param renew what the user does to get a new one
+ * @param held all visas, if the token is one of several
  */
-export function checkVisa(token: string, now: Date): CheckResult {
+export function checkVisa(token: string, now: Date, renew: string, held?: readonly DecodedVisa[]): CheckResult {
   const decoded = decodeVisaOrPassport(token);
-  const renew = 'Get a new one where you got this one, and save it under the same name.';
   const wrong = { check: 'visa', verdict: 'failed', code: 'unauthenticated', remedy: renew } as const;
   if (decoded === undefined) return { ...wrong, text: 'the token is neither a GA4GH visa nor a passport' };
   const { kind, issuer, visas, unreadable, notBefore } = decoded;
   const expires = expiryOf(decoded);
-  const datasets = datasetsOf(decoded);
+  const all = held ?? visas;
+  const datasets = datasetsOf({ visas: held?.filter((each) => !each.expires || each.expires > now) ?? visas });
+  const expired = datasetsOf({ visas: all }).filter((dataset) => !datasets.includes(dataset));
   const subject = visas[0]?.subject;
   const details = { kind, issuer, subject, expires: expires?.toISOString(), datasets, verified: false };
   const about = `${kind} of ${issuer} for ${subject ?? 'no subject'}`;
@@ -161,10 +168,12 @@ export function checkVisa(token: string, now: Date): CheckResult {
   if (datasets.length === 0) return fail('it grants no dataset', 'Ask the data access committee.');
   const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
   const odd = unreadable > 0 ? `; ${unreadable} tokens in it are not visas` : '';
-  const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
+  const lost = expired.length > 0 ? `; expired: ${expired.slice(0, shown).join(', ')}` : '';
+  const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${lost}${odd}`;
   const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
   const text = `${about}, ${until}, ${grants} (decoded, not verified)`;
-  const remedy = left < soonMs ? 'It expires soon: get a new one before a long download.' : undefined;
+  const soon = left < soonMs ? 'It expires soon: get a new one before a long download.' : undefined;
+  const remedy = expired.length > 0 ? renew : soon;
   return { check: 'visa', verdict: remedy ? 'warning' : 'ok', text, remedy, details };
 }
 

@@ -9,6 +9,7 @@ import type { DeliveryApi, ExportRequest } from '../../api/delivery-api.ts';
 import { UnavailableError } from '../../api/errors.ts';
 import { decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { doubtsOf, isIdentifier, isLongExpired, type OrderType } from '../../api/order/order-rules.ts';
+import { hasSeveralDatasets } from '../../api/visa-choice.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
 import { administered } from './administrator.ts';
@@ -40,7 +41,12 @@ export async function readOrder(
   if (!isIdentifier(id)) throw usageError('id', 'expected an identifier of 1 to 256 characters');
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
-  const visa = await checkedVisa(sources.visa, await readSecretFile(sources.visa, path), id);
+  const given = await readSecretFile(sources.visa, path);
+  if (type === 'fileId' && hasSeveralDatasets(given)) {
+    const remedy = "Save the visa of the file's dataset: data-out visas save.";
+    throw usageError(sources.visa, `${path} has visas for several datasets, and a file id does not say which`, remedy);
+  }
+  const visa = await checkedVisa(sources.visa, given, { dataset: id });
   const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal);
   const token = decodeVisaOrPassport(visa);
   if (token === undefined) {

@@ -43,12 +43,18 @@ export interface Answers {
   readonly newKey: PlannedKey | undefined;
   /** What the service says of itself; `undefined`: it does not answer, or is another or an older one. */
   readonly about: About | undefined;
+  /** Whether the user must sign in. */
+  readonly signsIn: boolean;
+  /** Whether the visas of that sign-in are renewed later. */
+  readonly keep: boolean;
 }
 
 /** What {@link askAll} needs. */
 export interface Asking {
   /** Asks the service. */
   readonly about: (url: URL) => Promise<About | undefined>;
+  /** Whether no visa is set, and no earlier sign-in gives one. */
+  readonly needsVisa: boolean;
   /** Nobody is asked if it has no `askShown`. */
   readonly terminal: Terminal;
   readonly output: Pick<Output, 'warn'>;
@@ -85,12 +91,28 @@ export async function askAll(asking: Asking): Promise<Answers> {
     check: (answer, source) => withSlash(serviceUrl(source, answer)).href,
   });
   const about = await asking.about(new URL(url));
-  const signsIn = about?.login !== undefined && (given.visa ?? old.visa_file) === undefined;
-  const visa_file = signsIn ? undefined : await askVisa(asking);
+  const offersLogin = about?.login !== undefined;
+  const visa_file = offersLogin && (given.visa ?? old.visa_file) === undefined ? undefined : await askVisa(asking);
+  const signsIn = offersLogin && asking.needsVisa;
+  const keep = signsIn && (await askKeep(asking));
   const wantsUser = about?.basicRequired !== false || given.username !== undefined || old.username !== undefined;
   const username = wantsUser ? await askUsername(asking) : undefined;
   const { password_file, ...typed } = username === undefined ? {} : await askPassword(asking, username);
-  return { settings: { url, visa_file, username, password_file }, ...typed, about, ...(await askKey(asking)) };
+  const settings = { url, visa_file, username, password_file };
+  return { settings, ...typed, about, signsIn, keep, ...(await askKey(asking)) };
+}
+
+async function askKeep(asking: Asking): Promise<boolean> {
+  return await answerTo(asking, {
+    text: 'Renew your visas later without you, yes or no',
+    option: '--keep',
+    given: undefined,
+    suggested: 'no',
+    check(answer, source) {
+      if (!/^(?:yes|y|no|n)$/i.test(answer)) throw usageError(source, 'answer yes or no');
+      return /^y/i.test(answer);
+    },
+  });
 }
 
 async function askVisa(asking: Asking): Promise<string> {

@@ -131,7 +131,7 @@ const receipt: Check = {
 /** The bytes of whole files. The rows of the conformance suite have ranges and refusals. */
 const direct: Check = {
   id: 'direct',
-  title: 'direct access lists, decrypts and encrypts whole files',
+  title: 'the direct API lists, decrypts and encrypts whole files',
   needs: ['archive', 'visa'],
   remedy: 'Check the log of the function Datasets, then of DirectFile.',
   async run(run) {

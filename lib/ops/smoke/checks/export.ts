@@ -69,7 +69,7 @@ const exported: Check = {
 const rejectionSeconds = 90;
 const hour = 3_600_000;
 
-/** Exports that the proxy accepts and the data-out side rejects. They get no reply; the audit trail has the reason. */
+/** Exports that the delivery API accepts and `ConsumeExport` rejects. They get no reply; the audit trail has the reason. */
 export const rejected: Check = {
   id: 'rejected',
   title: 'exports without a right to the dataset are rejected, and stage nothing',

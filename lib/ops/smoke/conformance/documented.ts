@@ -80,6 +80,13 @@ function wrongValues({ type, minimum, maximum, maxLength, ...one }: Schema): rea
   ];
 }
 
+/** The answer to a wrong value. A reply to HEAD names no field, and one coordinate alone lacks the other one. */
+function refusalOf(method: string, name: string): string {
+  if (name === 'format') return '400 unsupported_format';
+  if (method === 'HEAD') return '400';
+  return `400 : ${name.endsWith('Coordinate') ? 'startCoordinate endCoordinate' : name}`;
+}
+
 /** Values of a path that nothing has. */
 const unknown: readonly Row[] = [
   ...each(404, '{archive_kind}=other', '{access_id}=s3', '{version}=v3', '{name}=other.txt'),
@@ -97,7 +104,7 @@ const ofHeaders: Readonly<Record<string, (right: number) => readonly Row[]>> = {
   Range: () => [...each(206, 'range: bytes=0-9'), ...each(416, 'range: bytes=100000000-')],
 };
 
-/** Missing, not released and not granted are one and the same 403 of direct access. */
+/** Missing, not released and not granted are one and the same 403 of the direct API. */
 function hiddenRows({ caller, path }: Operation): readonly Row[] {
   const [, name] = /\{(datasetId|fileId|object_id|id)\}/.exec(path) ?? [];
   if (name === undefined || caller === 'anyone') return [];
@@ -131,10 +138,9 @@ export function documentedRows(operation: Documented, answer: Answer): readonly 
   const parameters = operation.parameters.filter((each) => method !== 'OPTIONS' || each.in !== 'header');
   const ofQuery = parameters
     .filter(({ name, in: place }) => place === 'query' && answer.status < 400 && !right.includes(`${name}=`))
-    .flatMap(({ name, schema }) => {
-      const refusal = name === 'format' ? '400 unsupported_format' : 400;
-      return wrongValues(schema).map((value): Row => [`&${name}=${value}`, refusal]);
-    });
+    .flatMap(({ name, schema }) =>
+      wrongValues(schema).map((value): Row => [`&${name}=${value}`, refusalOf(method, name)]),
+    );
   return [
     ...unknown.filter(([request]) => path.includes(request.split('=')[0] ?? '')),
     ...ofQuery,

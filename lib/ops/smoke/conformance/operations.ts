@@ -25,7 +25,7 @@ export interface Case {
 const atOnce = 6;
 const remedy =
   'Look for the request in the access log of the API and in the log of its function: docs/runbook.md says where they are.';
-const gatewayRemedy = 'Compare the API with the template (npx cdk diff), and deploy its stage again.';
+const gatewayRemedy = 'Compare the API with the template (npx cdk diff), and deploy it again.';
 
 /** To HEAD, of what GET is answered. */
 function withoutBody(answer: Answer): Answer {
@@ -37,9 +37,11 @@ function entryOf(id: string): Entry & { readonly rows: readonly Row[] } {
   const own = { rows: [], ...table[id] };
   const get = id.includes(' HEAD ') ? table[id.replace(' HEAD ', ' GET ')] : undefined;
   if (!get) return own;
-  const rows = (get.rows ?? []).filter(([request]) => !request.includes('range:'));
+  const rows = (get.rows ?? [])
+    .filter(([request]) => !request.includes('range:'))
+    .map(([request, wanted]): Row => [request, withoutBody(answerOf(wanted))]);
   const answer = get.answer === undefined ? {} : { answer: withoutBody(answerOf(get.answer)) };
-  return { ...get, ...answer, ...own, rows: rows.map(([request, wanted]) => [request, withoutBody(answerOf(wanted))]) };
+  return { ...get, ...answer, ...own, rows: [...own.rows, ...rows] };
 }
 
 /** Every operation of the documents, with its cases: the first is the right request. */

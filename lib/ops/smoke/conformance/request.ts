@@ -95,16 +95,19 @@ const values: Readonly<Record<string, Value>> = {
  * The request that a row describes, as far as it differs from the right one of its operation, in parts between ` | `:
  * `?query` instead of the right one, `&more` in addition to it, `/path`, `{name}=value` of the path, `METHOD`,
  * `name: value` of a header, `name:` for none, and `# a note`. Names in braces are values of the run, and `base64(text)` is encoded.
+ *
+ * @throws NotApplicable if the run lacks a value that a part names, be it a note
  */
 export async function requestOf(operation: Operation, run: Run, row: string, body?: string): Promise<WireRequest> {
   const right = () => requestOf(operation, run, '').then((request) => run.send(operation.api, request));
-  const fill = async (text: string, encode: (value: string) => string = String) => {
-    let filled = text;
-    for (const [whole, name = ''] of text.matchAll(/\{(\w+)\}/g)) {
+  const fill = async (text: string, encode: (value: string) => string = String): Promise<string> => {
+    const filled = text.split(/(base64\(.*?\)|\{\w+\})/).map(async (part) => {
+      const [, plain, name = ''] = /^(?:base64\((.*)\)|\{(\w+)\})$/.exec(part) ?? [];
+      if (plain !== undefined) return Buffer.from(await fill(plain)).toString('base64');
       const value = values[name];
-      if (value) filled = filled.replace(whole, encode((await value(run, operation, right)) ?? ''));
-    }
-    return filled.replaceAll(/base64\((.*?)\)/g, (_, plain: string) => Buffer.from(plain).toString('base64'));
+      return value ? encode((await value(run, operation, right)) ?? '') : part;
+    });
+    return (await Promise.all(filled)).join('');
   };
   const [ofCaller, bodyOfCaller] = credentials[operation.caller];
   let { method, path } = operation;
@@ -117,6 +120,7 @@ export async function requestOf(operation: Operation, run: Run, row: string, bod
       const [, key, meaning] = /^\{(\w+)\}=(.*)$/.exec(part) ?? [];
       if (part.startsWith('?')) query = part.slice(1);
       else if (part.startsWith('&')) query = query === '' ? part.slice(1) : query + part;
+      else if (part.startsWith('#')) await fill(part);
       else if (part.startsWith('/')) path = part;
       else if (/^[A-Z]+$/.test(part)) method = part;
       else if (key !== undefined) path = path.replace(`{${key}}`, meaning ?? '');

@@ -67,9 +67,10 @@ async function page(datasetId: string, catalogue: SdaEndpoint['catalogue'], pref
   if (token !== undefined && place === undefined) {
     throw invalidRequest([{ field: 'pageToken', message: 'is not of this dataset: begin with the first page' }]);
   }
+  if (prefix !== '' && !isSubmittedPath(prefix)) return [];
   const found: DatasetFile[] = [];
-  for await (const batch of catalogue.filesOfDataset(datasetId, place)) {
-    found.push(...batch.filter((file) => containerPath(file).startsWith(prefix)));
+  for await (const batch of catalogue.filesOfDataset(datasetId, place, prefix)) {
+    found.push(...batch);
     if (found.length >= filesPerPage) break;
   }
   return found.slice(0, filesPerPage);

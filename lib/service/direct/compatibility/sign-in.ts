@@ -6,6 +6,18 @@ import type { DatasetsEndpoint } from '../list-datasets.ts';
 
 type Verifier = Pick<DatasetsEndpoint, 'rules'>;
 
+interface GrantEndpoint extends Verifier {
+  /** Callers ask operators why their credentials were refused. The detail names rules, never values. */
+  readonly refused: (refusal: GrantRefusal) => void;
+}
+
+export interface GrantRefusal {
+  readonly requestId: string;
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+}
+
 /** Bytes of a form, and characters of a token that `Authorization` can carry beside the headers of a client. */
 const mostFormBytes = 64 * 1024;
 const longestToken = 9 * 1024;
@@ -14,9 +26,12 @@ const longestToken = 9 * 1024;
  * `POST /ega/token`, the password grant (RFC 6749 § 4.3) as pyEGA3 sends it: the password is a visa or a passport, and so is the
  * access token, once it is verified. The name, and the id and secret of the client are ignored, and nothing is stored.
  */
-export async function grantByPassword(request: HttpRequest, { rules }: Verifier): Promise<HttpReply> {
-  const refused = (error: string, text: string) =>
-    jsonReply(request.requestId, { error, error_description: text, code: error, requestId: request.requestId }, 400);
+export async function grantByPassword(request: HttpRequest, endpoint: GrantEndpoint): Promise<HttpReply> {
+  const { requestId } = request;
+  const refused = (code: string, detail: string) => {
+    endpoint.refused({ requestId, status: 400, code, detail });
+    return jsonReply(requestId, { error: code, error_description: detail, code, requestId }, 400);
+  };
   const { body = new Uint8Array() } = request;
   const isForm = /^application\/x-www-form-urlencoded *(;|$)/i.test(singleHeader(request, 'Content-Type') ?? '');
   const form = new URLSearchParams(isForm && body.length <= mostFormBytes ? new TextDecoder().decode(body) : '');
@@ -32,12 +47,12 @@ export async function grantByPassword(request: HttpRequest, { rules }: Verifier)
     return refused('invalid_grant', `the password must be a visa or a passport of at most ${longestToken} characters`);
   }
   try {
-    await verifiedToken(password, rules);
+    await verifiedToken(password, endpoint.rules);
   } catch (error) {
     if (!isError(error, 'unauthenticated')) throw error;
     return refused('invalid_grant', error.message);
   }
-  return jsonReply(request.requestId, { access_token: password, token_type: 'Bearer' });
+  return jsonReply(requestId, { access_token: password, token_type: 'Bearer' });
 }
 
 /** `POST /ega/userinfo`: whose the token is. */

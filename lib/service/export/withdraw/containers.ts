@@ -21,7 +21,7 @@ export type ContainerFilter =
   | { readonly recipient: string }
   | { readonly requestId: string };
 
-/** Datasets whose newest event is `deprecated`, the newest first. `isRecent`: a container of direct access may be left from before. */
+/** Datasets whose newest event is `deprecated`, the newest first. `isRecent`: a container of the direct API may be left from before. */
 export async function deprecatedDatasets(db: SqlExecutor) {
   return await db.query(
     camelRow({ dataset_id: z.string(), is_recent: z.boolean() }),

@@ -151,7 +151,7 @@ export function recordRemoval(containers: readonly EndedContainer[], removal: Re
 }
 
 /**
- * Containers that no row names, page after page: short-lived ones of direct access, whose keys follow from their bytes, and what a function
+ * Containers that no row names, page after page: short-lived ones of the direct API, whose keys follow from their bytes, and what a function
  * left that died. What each holds, its metadata says.
  */
 export async function* unrecordedContainers(

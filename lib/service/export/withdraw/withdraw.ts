@@ -10,7 +10,7 @@ export interface WithdrawalDependencies extends RemovalDependencies {
 export type Withdrawal = { readonly datasetId: string; found: number; removed: number };
 
 /**
- * Take what belongs to deprecated datasets out of the outbox: containers of recipients, and short-lived ones of direct access. A dataset with
+ * Take what belongs to deprecated datasets out of the outbox: containers of recipients, and short-lived ones of the direct API. A dataset with
  * another newest event, or with none, is left alone. A copy that is under way becomes no container, because its release is asked for
  * again at its end. A run may be repeated, and a run after a failure continues.
  *

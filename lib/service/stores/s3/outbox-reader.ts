@@ -12,7 +12,7 @@ interface OutboxReaderOptions extends PresignOptions {
 
 const what = 'the outbox bucket';
 
-/** The outbox as the proxy reads it: always below one recipient's prefix. `presign` needs a name that `find` has found. */
+/** The outbox as the delivery API reads it: always below one recipient's prefix. `presign` needs a name that `find` has found. */
 export function s3OutboxReader({ client, bucket, ...presigning }: OutboxReaderOptions): OutboxReader {
   return {
     async *list(prefix, after) {

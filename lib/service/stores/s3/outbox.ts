@@ -103,7 +103,7 @@ export function s3Outbox({ client, bucket, archiveBuckets, contentType = 'applic
     /** All keys of one recipient's part, page after page. @param recipient outbox prefix */
     keysOf: (recipient: string) => keysBelow(`${recipient}/`),
 
-    /** Keys of the short-lived containers of direct access, page after page. */
+    /** Keys of the short-lived containers of the direct API, page after page. */
     async *directKeys(): AsyncGenerator<readonly string[]> {
       for await (const keys of keysBelow(directPrefix)) yield keys.filter((key) => parseDirectKey(key));
     },

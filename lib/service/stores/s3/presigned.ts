@@ -45,7 +45,7 @@ interface DirectUrlsOptions extends PresignOptions {
   readonly outboxBucket: string;
 }
 
-/** Presigned URLs of direct access: for short-lived containers in the outbox bucket, and for archived bodies as they are. */
+/** Presigned URLs of the direct API: for short-lived containers in the outbox bucket, and for archived bodies as they are. */
 export function directUrls({ client, archiveBuckets, outboxBucket, ...options }: DirectUrlsOptions): DirectUrls {
   return {
     /** @throws RangeError for a key outside the short-lived part: containers of the outbox are never signed here. */

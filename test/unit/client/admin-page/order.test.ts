@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { checkOrder } from '../../../../lib/client/admin-page/order.ts';
+import { checkOrder, fieldText } from '../../../../lib/client/admin-page/order.ts';
 import type { ExportRequestBody } from '../../../../lib/client/admin-page/service.ts';
 import { keyVector, vectorFile } from '../../../helpers/crypt4gh-vectors.ts';
 import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
@@ -30,6 +30,15 @@ describe('an order that can be sent', () => {
       visaToken: visa,
       userPublicKey: publicKey.trim(),
     });
+  });
+
+  test('takes files as Windows PowerShell writes them, and a key that is not text', () => {
+    const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
+    expect(checked({ visaToken: fieldText(utf16(`${visa}\r\n`)) }).order.visaToken).toBe(visa);
+    const raw = Buffer.from(keyVector('alice').public_key_hex ?? '', 'hex');
+    for (const file of [raw, utf16(publicKey)]) {
+      expect(Buffer.from(checked({ userPublicKey: fieldText(file) }).publicKey)).toEqual(raw);
+    }
   });
 
   test('takes the visa for the dataset from the visas of a sign-in', () => {
@@ -71,6 +80,14 @@ describe('an order that cannot be sent', () => {
       'another token',
       { visaToken: unverifiedToken({ iss: 'https://issuer.example.org/' }) },
       /^visaToken this is neither/,
+    ],
+    [
+      'a file, and visas of several datasets',
+      {
+        ...{ id: 'EGAF00000000001', type: 'fileId' },
+        visaToken: JSON.stringify({ ga4gh_passport_v1: [visa, unverifiedToken(visaClaims('EGAD2'))] }),
+      },
+      /^visaToken these visas are for several datasets/,
     ],
     ['no key', { userPublicKey: '' }, /^userPublicKey paste/],
     ['a visa instead of the key', { userPublicKey: visa }, /^userPublicKey expected a public key as PEM/],

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkedVisa, decodedText } from '../../../../lib/client/cli/secrets.ts';
+import { checkedVisa } from '../../../../lib/client/cli/secrets.ts';
+import { decodedText } from '../../../../lib/common/text.ts';
 import { SetUpWorld, visas } from '../../../helpers/set-up-world.ts';
 
 let world: SetUpWorld;

@@ -19,6 +19,8 @@ beforeAll(async () => {
     expect((await runCli(argv, { folder })).exitCode).toBe(0);
   }
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'ssh')]);
+  const ofPutty = execFileSync('ssh-keygen', ['-e', '-f', join(folder, 'ssh.pub')]);
+  await writeFile(join(folder, 'putty.pub'), ofPutty);
   await writeFile(join(folder, 'batch.csv'), 'id,type,visa,public_key\nEGAD1,,visa.jwt,me.sec.pem\n');
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -47,6 +49,11 @@ describe('files in the place of others are named', () => {
       'a visa as a public key',
       ['encrypt', '-r', 'visa.jwt', 'input 😀'],
       /expected a public key, but .*visa\.jwt is a visa/,
+    ],
+    [
+      'a public key of PuTTY, with the way to convert it',
+      ['encrypt', '-r', 'putty.pub', 'input 😀'],
+      /is a key of PuTTY, which cannot be used\n.*ssh-keygen -i -f/,
     ],
     ['a container as a public key', ['encrypt', '-r', 'input 😀.c4gh', 'input 😀'], /is a Crypt4GH file/],
     [

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readSecretFile, readSmallFile } from '../../../../lib/client/cli/secrets.ts';
+import { formatPrivateKey, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
+import { runCli } from '../../../helpers/cli-run.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -42,4 +44,33 @@ test('what cannot be read is named with its setting', async () => {
     message: `--visa: there is no file ${missing}`,
   });
   await expect(read(folder)).rejects.toThrow(`--visa: ${folder} cannot be read (EISDIR)`);
+});
+
+const { privateKey } = generateKeyPair();
+const pem = await formatPrivateKey(privateKey);
+const ofKey = pem.split('\n')[1] ?? '';
+const service = { DATA_OUT_URL: 'https://service.test/', DATA_OUT_VISA: 'a.b.c' };
+test.each<[string, string[], Record<string, string>, string, RegExp]>([
+  ['a key as --key', ['decrypt', '--key', pem, '-'], {}, ofKey, /--key: expected the name of a file, got the key/],
+  ['a key as its variable', ['decrypt', '-'], { DATA_OUT_KEY_FILE: pem }, ofKey, /the name of a file, got the key/],
+  [
+    'a wrong passphrase',
+    ['decrypt', '--key', 'protected.pem', '-'],
+    { DATA_OUT_PASSPHRASE: 'not-this-one' },
+    'not-this-one',
+    /the passphrase is wrong\nCheck/,
+  ],
+  [
+    'the password of a dead forward proxy',
+    ['list'],
+    { ...service, HTTPS_PROXY: 'http://user:hunter-two@127.0.0.1:9' },
+    'hunter-two',
+    /your forward proxy 127\.0\.0\.1:9 \(HTTPS_PROXY\)/,
+  ],
+])('no error repeats %s', async (_what, argv, env, secret, message) => {
+  await writeFile(join(folder, 'protected.pem'), await formatPrivateKey(privateKey, { passphrase: 'right' }));
+  const { exitCode, stdout, stderr } = await runCli(argv, { folder, env });
+  expect(exitCode).toBeGreaterThan(0);
+  expect(stderr).toMatch(message);
+  expect(`${stdout}${stderr}`).not.toContain(secret);
 });

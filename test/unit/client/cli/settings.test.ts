@@ -152,8 +152,13 @@ describe('secrets are in no error', () => {
     return `${error.message} ${'remedy' in error ? error.remedy : ''} ${error.stack}`;
   }
 
-  test('a token where a file name belongs is refused without being repeated', async () => {
-    const message = await messageOf(settings({ visa }));
+  test.each([
+    ['a token', visa],
+    ['a broken line', visa.replaceAll(/(.{9})/g, '$1\n')],
+    ['a header', `Bearer ${visa}`],
+    ['JSON', JSON.stringify({ ga4gh_passport_v1: [visa] })],
+  ])('%s where a file name belongs is refused without being repeated', async (_what, given) => {
+    const message = await messageOf(settings({ visa: given }));
     expect(message).toContain('--visa: expected the name of a file, got a token');
     expect(message).not.toContain(visa.slice(3, 20));
   });

@@ -58,6 +58,15 @@ test.each([
   expect(changes).toEqual([{ QueueUrl: queueUrl, ReceiptHandle: 'receipt of m', VisibilityTimeout }]);
 });
 
+test('the report does not depend on the visibility timeout', async () => {
+  visibility = () => Promise.reject(new Error('throttled'));
+  const failing = handler(() => Promise.reject(new Error('no')));
+  const event = sqsEvent(sqsRecord({ body: 'x', messageId: 'm' }), sqsRecord({ body: 'y', messageId: 'n' }));
+  expect(await failing(event, lambdaContext())).toEqual({
+    batchItemFailures: [{ itemIdentifier: 'm' }, { itemIdentifier: 'n' }],
+  });
+});
+
 test('a message goes back to the queue that it came from', async () => {
   const failing = queueHandler({
     sqs,
@@ -90,4 +99,17 @@ test('metric and log say what failed, and quote nothing of the message', async (
     }),
   );
   expect(log.text()).not.toContain('secret-visa');
+});
+
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+test.each([
+  ['another message', { fileId: 7, jwtToken: 'secret-visa' }, { requestId }, { requestId }],
+  ['no message', 'secret-visa', { requestId: 'secret-visa' }, { requestId: 'm' }],
+])('the log of a failure names no more than ids: %s', async (_, body, attributes, expected) => {
+  const failing = handler(() => Promise.reject(new Error('no')));
+  await failing(sqsEvent(sqsRecord({ body: JSON.stringify(body), attributes, messageId: 'm' })), lambdaContext());
+  const [line = {}] = log.documents().filter(({ message }) => message === 'message failed');
+  expect(line).toMatchObject({ ...expected, messageId: 'm' });
+  expect(line).not.toHaveProperty('fileId');
+  expect(log.text()).not.toContain('secret-');
 });

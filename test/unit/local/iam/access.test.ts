@@ -51,6 +51,14 @@ describe('the policy of a bucket or a queue', () => {
     expect(evaluate(all.policies, everything, { action: 's3:GetObject', resource: 'other' }).refusal).toBeUndefined();
   });
 
+  test.each(each)('gives the %s to a role that it names, and not to the account', (name) => {
+    const none = caller();
+    const named = withPolicies({ ...allow('*'), Principal: { AWS: roleArn } });
+    expect(evaluate(named.policies, none, named[name])).toEqual({ refusal: undefined, grants: [] });
+    const ofAccount = withPolicies({ ...allow('*'), Principal: root });
+    expect(evaluate(ofAccount.policies, none, ofAccount[name]).refusal).toContain('no identity-based policy allows');
+  });
+
   it('may refuse all callers but one role, and what no AWS service sends', () => {
     const deny = { Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage', Resource: '*' };
     const others = withPolicies({ ...deny, Condition: { ArnNotEquals: { 'aws:PrincipalArn': [roleArn] } } });

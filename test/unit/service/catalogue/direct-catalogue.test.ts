@@ -45,9 +45,9 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-async function pagesOf(datasetId: string): Promise<(readonly DatasetFile[])[]> {
+async function pagesOf(datasetId: string, prefix?: string): Promise<(readonly DatasetFile[])[]> {
   const pages: (readonly DatasetFile[])[] = [];
-  for await (const page of catalogue.filesOfDataset(datasetId)) pages.push(page);
+  for await (const page of catalogue.filesOfDataset(datasetId, undefined, prefix)) pages.push(page);
   return pages;
 }
 
@@ -81,6 +81,18 @@ describe('filesOfDataset', () => {
     expect(pages.map((page) => page.length)).toEqual([1000, 1000, 500]);
     const ids = pages.flat().map(({ fileId }) => fileId);
     expect(new Set(ids)).toEqual(new Set(Array.from({ length: 2500 }, (_, at) => `EGAM${at + 1}`)));
+  });
+
+  it.each([
+    ['EGAM', 'dir/24', 111],
+    ['EGAM', 'dir/2400.c4gh', 1],
+    ['EGAM', 'dir/_', 0],
+    ['EGAD1', 'a dir/ä.bam.c4', 1],
+  ])('gives of %s those below %s in one query', async (datasetId, prefix, files) => {
+    test.actions.length = 0;
+    expect((await pagesOf(datasetId, prefix)).map((page) => page.length)).toEqual(files === 0 ? [] : [files]);
+    // The last ones find that no more files follow, and that the dataset is still released.
+    expect(test.actions.length).toBe(files === 0 ? 2 : 3);
   });
 
   it('begins behind the place of a file', async () => {

@@ -1,6 +1,6 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { listSdaFiles } from '../../../../lib/service/direct/compatibility/sda.ts';
-import { grantByPassword } from '../../../../lib/service/direct/compatibility/sign-in.ts';
+import { type GrantRefusal, grantByPassword } from '../../../../lib/service/direct/compatibility/sign-in.ts';
 import type { DatasetFile } from '../../../../lib/service/direct/ports.ts';
 import { FakeCatalogue } from '../../../helpers/fake-catalogue.ts';
 import { httpRequest } from '../../../helpers/http-request.ts';
@@ -25,9 +25,10 @@ describe('a page of files for sda-cli', () => {
     async placeInDataset(_: string, fileId: string): Promise<string | undefined> {
       return files.some((file) => file.fileId === fileId) ? fileId : undefined;
     }
-    async *filesOfDataset(_: string, after?: string): AsyncGenerator<readonly DatasetFile[]> {
-      const first = files.findIndex(({ fileId }) => fileId === after) + 1;
-      for (let start = first; start < files.length; start += 700) yield files.slice(start, start + 700);
+    async *filesOfDataset(_: string, after?: string, prefix = ''): AsyncGenerator<readonly DatasetFile[]> {
+      const rest = files.slice(files.findIndex(({ fileId }) => fileId === after) + 1);
+      const wanted = rest.filter(({ submissionFilePath }) => submissionFilePath.startsWith(prefix));
+      for (let start = 0; start < wanted.length; start += 700) yield wanted.slice(start, start + 700);
     }
     async filesAt(_: string, path: string): Promise<readonly DatasetFile[]> {
       return files.filter(({ submissionFilePath }) => `${submissionFilePath}.c4gh` === path);
@@ -58,21 +59,31 @@ describe('a page of files for sda-cli', () => {
     expect(await list({ pathPrefix: 'odd/' })).toEqual([1000, '1', '1999', 'EGAF1999']);
     expect(await list({ pathPrefix: 'odd/', pageToken: 'EGAF1999' })).toEqual([250, '2001', '2499', null]);
     expect(await list({ filePath: 'even/4.bam.c4gh' })).toEqual([1, '4', '4', null]);
-    expect(await list({ filePath: 'even/4\0' })).toEqual([0, undefined, undefined, null]);
+    for (const name of ['filePath', 'pathPrefix']) {
+      expect(await list({ [name]: 'even/4\0' })).toEqual([0, undefined, undefined, null]);
+    }
   });
 });
 
 describe('a password grant', () => {
   const form = 'application/x-www-form-urlencoded';
+  let refusals: GrantRefusal[];
+  beforeEach(() => {
+    refusals = [];
+  });
   const grant = async (body: string, type = form) => {
     const request = httpRequest({ method: 'POST', headers: { 'Content-Type': type }, body });
-    const { status, body: reply } = await grantByPassword(request, { rules: rules() });
+    const { status, body: reply } = await grantByPassword(request, {
+      rules: rules(),
+      refused: (refusal) => refusals.push(refusal),
+    });
     const { error, access_token } = JSON.parse(String(reply));
     return status === 200 ? access_token : error;
   };
 
   test('gives the visa that is the password', async () => {
     expect(await grant(`grant_type=password&username=x&password=${visa}`, `${form}; charset=utf-8`)).toBe(visa);
+    expect(refusals).toEqual([]);
   });
 
   test.each([
@@ -86,5 +97,9 @@ describe('a password grant', () => {
     ['invalid_request', 'grant_type=password&password=x', 'application/json'],
   ])('is refused as %s: %.40s', async (error, body, type) => {
     expect(await grant(body, type)).toBe(error);
+    expect(refusals).toEqual([
+      { requestId: 'gateway-request', status: 400, code: error, detail: expect.stringMatching(/[a-z]{3}/) },
+    ]);
+    expect(refusals[0]?.detail).not.toContain('xxx');
   });
 });

@@ -136,6 +136,11 @@ describe('an access URL', () => {
       });
     }
   });
+
+  test('by another method is refused with those that exist', async () => {
+    const message = 'access_id must be plaintext, or htsget for reads and variants';
+    await expect(access(visa, 'EGAF1', 's3')).rejects.toMatchObject({ code: 'not_found', message });
+  });
 });
 
 describe('passports', () => {

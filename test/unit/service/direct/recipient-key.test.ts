@@ -60,6 +60,11 @@ test.each([{}, { destinationFormat: 'plain' }, { destinationFormat: 'PLAIN' }])(
   },
 );
 
+test('another format is refused with those that exist', () => {
+  const message = 'must be CRYPT4GH or plain; the default is plain';
+  expect(violationsOf({ query: { destinationFormat: 'zip' } })).toEqual([{ field: 'destinationFormat', message }]);
+});
+
 const key = { 'Public-Key': base64 };
 
 test('a missing key is refused with the header to send', () => {

@@ -147,7 +147,7 @@ test('all rows under the key go, also superseded ones, and each of their request
   expect([await world.statesOf(second), settlingNext()]).toEqual([['EGAF1: withdrawn'], [first, second].sort()]);
 });
 
-describe('containers of direct access', () => {
+describe('containers of the direct API', () => {
   test('of the dataset go, with an audit row', async () => {
     hold(direct);
     hold(direct.replace('EGAF1', 'EGAF2'), { datasetId: 'EGAD2' });

@@ -129,6 +129,24 @@ test('a clock that is two hours off does not matter', async () => {
   expect((await signIn(jane)).visas).toHaveLength(200);
 });
 
+test('the date of a reply from a cache is not the time', async () => {
+  provider.change = (path, { body, headers }) => {
+    const cached = { date: new Date(Date.now() - 7_200_000).toUTCString(), age: '7200' };
+    if (path.endsWith('openid-configuration')) Object.assign(headers, cached);
+    if (path === '/token' && body.id_token) body.id_token = changedClaims(body.id_token, ({ iat }) => ({ nbf: iat }));
+    return undefined;
+  };
+  expect((await signIn(jane)).visas).toHaveLength(200);
+});
+
+test('a sign-in without an id token is refused, because the person is not known', async () => {
+  provider.change = (path, { body }) => {
+    if (path === '/token') delete body.id_token;
+    return undefined;
+  };
+  await expect(signIn(jane)).rejects.toThrow('gave no id token');
+});
+
 test.each([
   ['another issuer', () => ({ iss: 'https://evil.example.org' })],
   ['another client', () => ({ aud: 'other' })],
@@ -148,7 +166,7 @@ test('the configuration of another issuer is refused', async () => {
     if (path.endsWith('openid-configuration')) body.issuer = 'https://evil.example.org';
     return undefined;
   };
-  await expect(signIn(jane)).rejects.toThrow('answers for another issuer or person');
+  await expect(signIn(jane)).rejects.toThrow('replied for a different issuer or person');
 });
 
 const affiliation = unverifiedToken({

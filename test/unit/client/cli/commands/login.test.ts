@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LoginProvider } from '../../../../helpers/login-provider.ts';
@@ -56,6 +56,27 @@ describe('login', () => {
     expect(stderr).toContain('the sign-in was refused');
   });
 
+  test('replaces a sign-in that was kept, and makes the service forget that one', async () => {
+    await run('login', '--keep');
+    await run('login');
+    expect(await readdir(folder())).toEqual(['passport.json']);
+    expect(provider.requests).toContain('/token/revocation');
+  });
+
+  test.each(['DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN', 'DATA_OUT_VISA_FILE'])('warns that %s overrides it', async (name) => {
+    const env = { DATA_OUT_URL: world.url, [name]: name.endsWith('FILE') ? 'visa.jwt' : visas.good };
+    expect((await world.script(['login'], env)).stderr).toContain(`${name} sets another visa, which overrides`);
+  });
+
+  test('warns of each secret that Git can commit', async () => {
+    await mkdir(world.at('.git'));
+    await writeFile(world.at('config.toml'), '');
+    const { stderr } = await run('--config', world.at('config.toml'), 'login', '--keep');
+    for (const file of ['passport.json', 'login.json']) {
+      expect(stderr).toContain(`Git can commit the secret ${world.at(file)}`);
+    }
+  });
+
   test('where the archive offers none says what to do instead', async () => {
     world.login = undefined;
     const { exitCode, stderr } = await run('login');
@@ -93,12 +114,40 @@ describe('visas', () => {
     expect((await run('visas', 'save', 'EGAD3', '-o', 'x.jwt')).stderr).toContain('none of your 3 visas grants EGAD3');
   });
 
+  test.each([
+    ['that are kept are renewed for the dataset before it is written', ['--keep'], [0, visas.good]],
+    ['that have expired are not written', [], [3, visas.expired]],
+  ])('%s', async (_what, how, [exitCode, stored]) => {
+    provider.visas = [visas.expired, other];
+    await run('login', ...how);
+    provider.visas = [visas.good, other];
+    const save = await run('visas', 'save', 'EGAD1', '-o', 'for-admin.jwt');
+    expect([save.exitCode, (await passport())[0]]).toEqual([exitCode, stored]);
+    if (exitCode !== 0) expect(save.stderr).toMatch(/the visa for EGAD1 expired at .*\n.*Run data-out login\./);
+  });
+
+  test('of another identity are named, because their files are not listed', async () => {
+    provider.visas = [visas.good, unverifiedToken(visaClaims('EGAD2', { sub: 'jane-2' }))];
+    await run('login');
+    expect((await run('list')).stderr).toContain('Other identities in it: 1; their files are not reached.');
+  });
+
+  test('of a file are chosen by the issuers that the service accepts', async () => {
+    const foreign = unverifiedToken(visaClaims('EGAD1', { exp: farAhead + 1, iss: 'https://other.example.org/' }));
+    await writeFile(world.at('rems.json'), JSON.stringify({ ga4gh_passport_v1: [foreign, visas.good] }));
+    const { exitCode, stderr } = await run('list', '--visa', 'rems.json');
+    expect(exitCode, stderr).toBe(0);
+    expect(stderr).not.toContain('Other identities');
+  });
+
   test('of a passport file fit an export, too', async () => {
     await writeFile(world.at('rems.json'), JSON.stringify({ ga4gh_passport_v1: [other, visas.good] }));
     await run('keys', 'generate', 'me', '--no-passphrase');
     const order = ['--visa', 'rems.json', '--public-key', 'me.pub.pem', '--dry-run', '--json'];
     const { stdout } = await run('admin', 'export', 'EGAD2', ...order);
     expect(JSON.parse(stdout.toString())).toMatchObject({ doubts: [], visaExpires: '2099-12-31T00:00:00.000Z' });
+    const ofFile = await run('admin', 'export', 'EGAF00000000001', ...order);
+    expect([ofFile.exitCode, ofFile.stderr]).toEqual([2, expect.stringContaining('visas for several datasets')]);
   });
 });
 
@@ -128,6 +177,20 @@ describe('expired visas of a sign-in', () => {
     expect([exitCode, await passport()], stderr).toEqual([0, [visas.good]]);
   });
 
+  test.each([
+    ['once, even if they have expired already by a fast clock', 0, undefined],
+    ['in vain while the sign-in service is down, and are used until they end', 30, 'down'],
+  ])('are renewed %s', async (_what, seconds, isDown) => {
+    world.accepted = unverifiedToken(visaClaims('EGAD1', { exp: 1_795_255_200 + seconds }));
+    provider.visas = [world.accepted];
+    await run('login', '--keep');
+    provider.change = (path) => (isDown && path === '/token' ? 'lose' : undefined);
+    const before = provider.requests.length;
+    const { stdout } = await run('doctor');
+    expect(stdout.toString()).toContain('the visa is accepted');
+    expect(provider.requests.slice(before).filter((path) => path === '/token')).toHaveLength(isDown ? 2 : 1);
+  });
+
   test('need another sign-in otherwise', async () => {
     provider.visas = [visas.expired];
     await run('login');
@@ -145,6 +208,13 @@ test('logout removes everything and ends the sign-in', async () => {
   await run('login', '--keep');
   await provider.stop();
   const { exitCode, stderr } = await run('logout');
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('still knows the token')]);
+  expect(await readdir(folder())).toEqual([]);
+});
+
+test('logout removes everything even if the sign-in service cannot be asked', async () => {
+  await run('login', '--keep');
+  const { exitCode, stderr } = await run('logout', '--ca', 'missing.pem');
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('still knows the token')]);
   expect(await readdir(folder())).toEqual([]);
 });
@@ -171,9 +241,40 @@ test('logout waits for a command that renews, and revokes the token that it got'
 
 test('setup asks for no visa where people sign in, and for no user name where none is needed', async () => {
   world.basicRequired = false;
-  const setup = await world.run(['setup'], [world.url, 'new', 'me', 'horse', 'horse']);
+  const setup = await world.run(['setup'], [world.url, 'yes', 'new', 'me', 'horse', 'horse']);
   expect(setup.exitCode, setup.stderr).toBe(0);
+  expect(await readdir(folder())).toContain('login.json');
   expect(await readFile(world.configPath, 'utf8')).not.toMatch(/visa_file|username/);
   expect(setup.stdout.toString()).toContain('the visa is accepted');
   expect((await world.run(['list'])).exitCode).toBe(0);
+});
+
+describe('setup', () => {
+  const withKey = ['--generate-key', 'me', '--no-passphrase'];
+
+  test('that asks nothing leaves the sign-in and the new key to the user', async () => {
+    const { stdout } = await run('setup', '--no-input', '--url', world.url, ...withKey, '--json');
+    expect(JSON.parse(stdout.toString())).toMatchObject({
+      publicKey: world.at('me.pub.pem'),
+      privateKey: world.at('me.sec.pem'),
+      next: 'data-out login',
+    });
+  });
+
+  test('signs in again when the visas of the sign-in have expired, and says how to renew them', async () => {
+    provider.visas = [visas.expired];
+    await run('login');
+    expect((await run('doctor')).stdout.toString()).toContain('Run data-out login.');
+    provider.visas = [visas.good];
+    expect((await world.run(['setup', ...withKey], [world.url, '', ''])).exitCode).toBe(0);
+    expect(await passport()).toEqual([visas.good]);
+  });
+
+  test('says that the settings and the key are stored when the sign-in fails', async () => {
+    provider.visas = [];
+    const { exitCode, stderr } = await world.run(['setup', ...withKey], [world.url, '', '']);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('Your key is made: send me.pub.pem to the administrator');
+    expect(stderr).toContain('your settings are stored, but ');
+  });
 });

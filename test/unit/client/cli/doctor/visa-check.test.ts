@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { visasAmong } from '../../../../../lib/client/api/order/decoded-visa.ts';
 import { checkVisa } from '../../../../../lib/client/cli/doctor/examine.ts';
 import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
 
 const now = new Date('2026-11-21T09:00:00Z');
 const check = (more: Readonly<Record<string, unknown>> = {}) =>
-  checkVisa(unverifiedToken(visaClaims('EGAD1', more)), now);
+  checkVisa(unverifiedToken(visaClaims('EGAD1', more)), now, 'Renew it.');
 
 test('a good visa: subject, expiry, datasets, and a note that it was not verified', () => {
   expect(check()).toMatchObject({
@@ -28,6 +29,14 @@ test.each([
   expect(result.remedy).toBeTruthy();
 });
 
+test('looks at all visas of a file, and says what to do about those that have expired', () => {
+  const visas = ['EGAD1', 'EGAD2', 'EGAD3'].map((dataset, index) => visaClaims(dataset, index > 1 ? { exp: 1 } : {}));
+  const held = visasAmong(visas.map(unverifiedToken));
+  const result = checkVisa(held[0]?.token ?? '', now, 'Run data-out login.', held);
+  expect(result).toMatchObject({ verdict: 'warning', remedy: 'Run data-out login.' });
+  expect(result.text).toContain('grants EGAD1, EGAD2; expired: EGAD3');
+});
+
 test('warns of a visa that ends within minutes', () => {
   expect(check({ exp: 1_795_251_600 + 240 })).toMatchObject({
     verdict: 'warning',
@@ -36,6 +45,6 @@ test('warns of a visa that ends within minutes', () => {
 });
 
 test('a text that is not a visa fails, and is not repeated', () => {
-  const result = checkVisa('super-secret', now);
+  const result = checkVisa('super-secret', now, 'Renew it.');
   expect(result).toMatchObject({ verdict: 'failed', text: 'the token is neither a GA4GH visa nor a passport' });
 });

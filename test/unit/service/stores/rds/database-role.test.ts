@@ -109,7 +109,7 @@ describe('the role of list and stream', () => {
   });
 });
 
-describe('the role of direct access', () => {
+describe('the role of the direct API', () => {
   const readerSecret = 'arn:reader';
   const reader = () => test.dataApi({ secretArn: readerSecret });
   beforeAll(async () => {
@@ -130,7 +130,7 @@ describe('the role of direct access', () => {
     test.logins = { [readerSecret]: { username: 'data_out_reader', password } };
   });
 
-  it('reads all that the catalogue of direct access asks for', async () => {
+  it('reads all that the catalogue of the direct API asks for', async () => {
     const catalogue = directCatalogue(reader());
     expect(await catalogue.evaluateAccess(['x'], { fileId: 'F' })).toMatchObject({
       entitled: [{ datasetId: 'EGAD1' }],

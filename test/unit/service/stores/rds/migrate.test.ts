@@ -44,7 +44,7 @@ const pipeline = `
   insert into sda.datasets (stable_id) values ('EGAD1');
   insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')`;
 
-const names = ['baseline'];
+const names = ['baseline', 'files-without-user'];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
 const indexes = "select indexname from pg_indexes where schemaname in ('sda', 'data_out') order by 1";
@@ -145,6 +145,7 @@ describe('the migrations', () => {
       'data_out_files_by_checksum',
       'data_out_files_by_body',
       'data_out_files_by_path',
+      'data_out_files_without_user',
     ]);
     expect(before.map(({ continueAfterTimeout }) => continueAfterTimeout)).toEqual(before.map(() => true));
     expect((await test.sql(indexes)).flat()).toEqual(
