@@ -43,7 +43,7 @@ export const outputs = {
   outboxQuotaGib: 'OutboxQuotaGib',
   /** The role by which operators send messages of exports. */
   redriveRoleArn: 'RedriveRoleArn',
-  /** For people, and for the smoke test. */
+  /** For people. */
   alarmTopicArn: 'AlarmTopicArn',
 } as const;
 

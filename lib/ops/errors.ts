@@ -6,9 +6,7 @@ import { MalformedSecretError } from '../service/stores/secrets.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
 import { CatalogueConflictError } from './catalogue/writer.ts';
-import { RetirementError } from './retirement/errors.ts';
 import { SecretChangedError } from './stores/json-secret.ts';
-import { MissingRegionError } from './stores/stacks.ts';
 
 /** Codes of the operator's tool alone, with their exit codes; every other code comes from `lib/errors.ts`. */
 const ownExitCodes = {
@@ -19,14 +17,47 @@ const ownExitCodes = {
   verification_failed: exitCodes.unexpected,
 } as const;
 
+/**
+ * Why a retirement stopped, by the class of exit codes, which says what an operator does next.
+ * `docs/retire-release.md` has the same table.
+ */
+const retirementCodes = {
+  usage: ['replacement_equal', 'tag_mismatch', 'not_confirmed'],
+  denied: ['token_refused', 'scope_missing', 'access_denied'],
+  notFound: [
+    ...(['package_not_found', 'repository_not_found', 'version_not_found', 'release_not_found'] as const),
+    'replacement_missing',
+  ],
+  partial: ['not_marked', 'not_proven'],
+  unavailable: ['rate_limited', 'server_error', 'network_failure'],
+  conflict: [
+    ...(['refused', 'ambiguous_version', 'ambiguous_release', 'other_tags', 'too_many_downloads'] as const),
+    ...(['last_version', 'replacement_broken', 'tag_protected', 'changed_meanwhile', 'moved'] as const),
+    'unexpected_answer',
+  ],
+} as const;
+export type RetirementErrorCode = (typeof retirementCodes)[keyof typeof retirementCodes][number];
+
 /** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
 export class OpsError extends Error {
   override readonly name = 'OpsError';
-  readonly code: keyof typeof ownExitCodes;
+  readonly code: keyof typeof ownExitCodes | RetirementErrorCode;
   constructor(code: OpsError['code'], message: string, options: { cause?: unknown } = {}) {
     super(message, options);
     this.code = code;
   }
+
+  get exitCode(): number {
+    for (const [kind, codes] of Object.entries(retirementCodes)) {
+      if (codes.some((code) => code === this.code)) return exitCodes[kind as keyof typeof retirementCodes];
+    }
+    return ownExitCodes[this.code as keyof typeof ownExitCodes];
+  }
+}
+
+/** Whether an error has one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly OpsError['code'][]): error is OpsError {
+  return error instanceof OpsError && codes.includes(error.code);
 }
 
 /** Names of errors by which AWS refuses credentials. */
@@ -66,15 +97,13 @@ export function opsFailure(error: unknown): Failure | undefined {
   const failure = (exitCode: number, code: string, message: string, remedy?: string): Failure => {
     return { exitCode, code, message, remedy };
   };
-  if (error instanceof OpsError) return failure(ownExitCodes[error.code], error.code, error.message);
+  if (error instanceof OpsError) return failure(error.exitCode, error.code, error.message);
   if (error instanceof CatalogueConflictError) return failure(exitCodes.conflict, error.code, error.message);
-  if (error instanceof RetirementError) return failure(error.exitCode, error.code, error.message);
   if (error instanceof Crypt4ghError) return failure(crypt4ghExitCode(error), error.code, error.message);
   if (isError(error, 'invalid_request')) return failure(exitCodes.usage, 'usage', error.message);
   if (error instanceof SecretChangedError) {
     return failure(exitCodes.conflict, 'conflict', error.message, 'Repeat the command.');
   }
-  if (error instanceof MissingRegionError) return failure(exitCodes.usage, 'usage', error.message);
   if (error instanceof MalformedSecretError) return failure(exitCodes.usage, 'unusable_input', error.message);
   if (causes.some((cause) => errorName(cause) === localDiskFull)) {
     return failure(exitCodes.localDisk, 'local_disk', 'the disk of the local engine is full', remedies.diskFull);

@@ -55,7 +55,7 @@ export async function connectTarget(options: GlobalOptions, terminal: Terminal):
   return targetOf(await findDeployment(options, terminal));
 }
 
-/** As {@link connectTarget}, without opening it. @throws MissingRegionError */
+/** As {@link connectTarget}, without opening it. @throws UsageError */
 export async function findDeployment(options: GlobalOptions, terminal: Terminal): Promise<Deployment> {
   if (!options.aws) {
     for (const name of ['stage', 'region'] as const) {

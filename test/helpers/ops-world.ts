@@ -319,7 +319,6 @@ export const exampleConnection = connection.parse({
     lambda: 'http://127.0.0.1:9',
     rds: 'http://127.0.0.1:9',
     serviceQuotas: 'http://127.0.0.1:9',
-    sns: 'http://127.0.0.1:9',
   },
   outputs: {
     ProxyUrl: 'http://127.0.0.1:9/proxy',

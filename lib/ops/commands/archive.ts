@@ -17,10 +17,7 @@ const columns: Columns<ListedFile> = [
 
 /** `archive add|list|show|remove`: the files of the archive. */
 export function registerArchive(program: Command, open: Open): void {
-  const archive = program
-    .command('archive')
-    .description('files of the archive')
-    .addHelpText('after', examples('archive add sample.bam --dataset EGAD00000000001'));
+  const archive = program.command('archive').description('files of the archive');
   registerArchiveAdd(archive, open);
 
   archive

@@ -15,10 +15,7 @@ const columns: Columns<InventoryDataset> = [
 
 /** `dataset release|deprecate|show <id>` and `dataset list`. */
 export function registerDataset(program: Command, open: Open): void {
-  const dataset = program
-    .command('dataset')
-    .description('datasets and their release state')
-    .addHelpText('after', examples('dataset release EGAD00000000001'));
+  const dataset = program.command('dataset').description('datasets and their release state');
 
   for (const [verb, event, effect] of [
     ['release', 'released', 'let a dataset be exported'],

@@ -47,10 +47,7 @@ const withFilter = optionGroup((command) =>
 
 /** `outbox list|purge`: what the outbox has of a person, a dataset or a request. */
 export function registerOutbox(program: Command, open: Open): void {
-  const outbox = program
-    .command('outbox')
-    .description('containers that recipients can download')
-    .addHelpText('after', examples('outbox list --dataset EGAD00000000001'));
+  const outbox = program.command('outbox').description('containers that recipients can download');
 
   withFilter(outbox.command('list'))
     .description('list containers in the outbox')

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { Timing } from '../../common/timing.ts';
-import { hasCode, RetirementError, type RetirementErrorCode } from './errors.ts';
+import { hasCode, OpsError, type RetirementErrorCode } from '../errors.ts';
 
 /** Version of the platform's API that the replies are read by; sent with every call. */
 const apiVersion = '2022-11-28';
@@ -58,7 +58,7 @@ export class ApiClient {
     this.options = options;
   }
 
-  /** The value, or `undefined` for what the platform does not find. @throws RetirementError */
+  /** The value, or `undefined` for what the platform does not find. @throws OpsError */
   async find<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
     const reply = await this.#read(this.options.baseUrl + path);
     return reply.status === 404 ? undefined : parsed(schema, reply, path);
@@ -67,7 +67,7 @@ export class ApiClient {
   /**
    * Every entry of all pages.
    * @param missing what a 404 means, which also hides what the token may not see
-   * @throws RetirementError
+   * @throws OpsError
    */
   async list<T>(path: string, schema: z.ZodType<T[]>, [code, missing]: Missing): Promise<T[]> {
     const entries: T[] = [];
@@ -75,7 +75,7 @@ export class ApiClient {
     while (page !== undefined) {
       const reply: Reply = await this.#read(page);
       if (reply.status === 404) {
-        throw new RetirementError(code, `${missing}, or ${this.options.tokenName} may not see it`);
+        throw new OpsError(code, `${missing}, or ${this.options.tokenName} may not see it`);
       }
       entries.push(...parsed(schema, reply, path));
       const next = /<([^<>]+)>;\s*rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
@@ -84,13 +84,13 @@ export class ApiClient {
     return entries;
   }
 
-  /** Send a write once, with `body` as JSON. @throws RetirementError */
+  /** Send a write once, with `body` as JSON. @throws OpsError */
   async write(method: 'DELETE' | 'PATCH', path: string, body?: object): Promise<void> {
     const { status } = await this.#send(method, this.options.baseUrl + path, body);
     if (status !== 404) return;
     // The caller has just seen what it writes to.
     const text = `the platform answers 404 to ${method}: ${this.options.tokenName} may see it and not change it`;
-    throw new RetirementError('access_denied', text);
+    throw new OpsError('access_denied', text);
   }
 
   async #read(url: string): Promise<Reply> {
@@ -110,7 +110,7 @@ export class ApiClient {
   /**
    * The one place that sends anything. It gives the token to the base URL's origin alone, follows no redirect, and takes a reply only
    * when it is whole: an empty page instead of a broken one would say that an image is gone.
-   * @throws RetirementError for a status of 300 and more except 404, and for no answer; what the signal was aborted with
+   * @throws OpsError for a status of 300 and more except 404, and for no answer; what the signal was aborted with
    */
   async #send(method: string, address: string, body?: object): Promise<Reply> {
     const { baseUrl, token, tokenName, timeoutMs, signal, timing, record } = this.options;
@@ -118,7 +118,7 @@ export class ApiClient {
     const url = new URL(address);
     const { origin } = new URL(baseUrl);
     if (url.origin !== origin) {
-      throw new RetirementError('refused', `a reply leads to ${url.origin}, which is not ${origin}`);
+      throw new OpsError('refused', `a reply leads to ${url.origin}, which is not ${origin}`);
     }
     const call = { at: timing.now().toISOString(), method, path: url.pathname + url.search, token: tokenName };
     let seen: Pick<CallRecord, 'status' | 'requestId'> = { status: null, requestId: null };
@@ -145,14 +145,14 @@ export class ApiClient {
       record({ ...call, ...seen, failure });
       signal.throwIfAborted();
       const text = `no answer to ${method} ${url.pathname}: ${failure}`;
-      throw new RetirementError('network_failure', text, { cause: error });
+      throw new OpsError('network_failure', text, { cause: error });
     }
     record({ ...call, ...seen });
     this.scopes = reply.headers.get('x-oauth-scopes')?.match(/[^\s,]+/g) ?? this.scopes;
     if (reply.status < 300 || reply.status === 404) return reply;
     const [code, text] = explained(reply, `${method} ${url.pathname}`, this);
     // The platform may have repeated the token in its words.
-    throw new RetirementError(code, text.replaceAll(token, '***'));
+    throw new OpsError(code, text.replaceAll(token, '***'));
   }
 }
 
@@ -172,7 +172,7 @@ function parsed<T>(schema: z.ZodType<T>, { data }: Reply, path: string): T {
     return `${name} is ${input === undefined && data !== undefined ? 'missing' : 'of another form'}`;
   });
   const text = `GET ${path} answered otherwise than the platform documents: ${[...new Set(faults)].join(', ')}`;
-  throw new RetirementError('unexpected_answer', `${text}; check --api-url`);
+  throw new OpsError('unexpected_answer', `${text}; check --api-url`);
 }
 
 /** The innermost reason, in one word where the system has one: `ECONNRESET`. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { OpsError } from '../errors.ts';
 import type { ApiClient } from './api-client.ts';
-import { RetirementError } from './errors.ts';
 import type { Retirement } from './request.ts';
 
 /** What readers of the release list find appended to the title of a broken release. */
@@ -76,7 +76,7 @@ export class Published {
 
   /**
    * All versions of all pages, each once. Pages shift while others push or delete: a version may be on two, and may be on none.
-   * @throws RetirementError
+   * @throws OpsError
    */
   async versions(): Promise<readonly ImageVersion[]> {
     const { org, package: name } = this.#retirement;
@@ -108,7 +108,7 @@ export class Published {
   async gitTag(): Promise<{ readonly sha: string } | undefined> {
     const found = await this.#clients.repository.find(`${this.#repository}/git/ref/${this.#tag}`, reference);
     if (found !== undefined && found.ref !== `refs/tags/${this.#retirement.gitTag}`) {
-      throw new RetirementError('refused', `asked for another Git tag, the platform answers with ${found.ref}`);
+      throw new OpsError('refused', `asked for another Git tag, the platform answers with ${found.ref}`);
     }
     return found && { sha: found.object.sha };
   }

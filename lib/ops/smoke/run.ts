@@ -22,6 +22,9 @@ export interface ArchivedFile extends AddedFile {
   readonly content: Buffer;
 }
 
+/** What the check `archive` calls its files. */
+export type FileName = 'empty' | 'notes' | 'large' | 'awkward' | 'reads' | 'index';
+
 /** Who may use the service. */
 export type Access = Pick<Connection, 'admin' | 'archiveUser'> & {
   /** A user of the administrators' secret that is not one. @default - none is known */
@@ -77,8 +80,9 @@ interface RunParts {
 
 /** What checks hand on to later ones. */
 interface Found {
-  /** Set by the check `archive`. */
+  /** Set by the check `archive`, which what uses them needs. */
   files: readonly ArchivedFile[];
+  file: Readonly<Record<FileName, ArchivedFile>>;
   hidden: ArchivedFile | undefined;
   /** Set by the check `export`. */
   requestId: string;
@@ -109,7 +113,14 @@ export function startRun(parts: RunParts) {
   const { admin, archiveUser } = parts.access;
   const { [outputs.proxyUrl]: proxyUrl, [outputs.dataOutUrl]: dataOutUrl } = deployment.outputs;
   const transport = new Transport({ userAgent: 'data-out-smoke' });
-  const found: Found = { files: [], hidden: undefined, requestId: '', listed: [], part: undefined };
+  const found: Found = {
+    files: [],
+    file: {} as Found['file'],
+    hidden: undefined,
+    requestId: '',
+    listed: [],
+    part: undefined,
+  };
   const urlOf = (api: ApiName) => {
     const url = api === 'delivery' ? proxyUrl : dataOutUrl;
     if (url === undefined) throw new Error('the deployment has no direct API');
@@ -138,20 +149,6 @@ export function startRun(parts: RunParts) {
     /** What is behind a presigned address. */
     download: async (url: string | URL) => buffer((await transport.send({ url: new URL(url), signal })).body),
 
-    // Files that the check `archive` made: see its list.
-    get notes(): ArchivedFile {
-      return fileAt(this.files, 1);
-    },
-    get large(): ArchivedFile {
-      return fileAt(this.files, 2);
-    },
-    get awkward(): ArchivedFile {
-      return fileAt(this.files, 3);
-    },
-    get reads(): ArchivedFile {
-      return fileAt(this.files, 4);
-    },
-
     /** Send one request, and again after the wait that a throttled API asks for. */
     async send(api: ApiName, request: WireRequest): Promise<WireReply> {
       for (let attempt = 1; ; attempt += 1) {
@@ -172,11 +169,4 @@ export function startRun(parts: RunParts) {
 
     [Symbol.asyncDispose]: () => transport.close(),
   };
-}
-
-/** Of the files that the check `archive` made. */
-function fileAt(files: readonly ArchivedFile[], index: number): ArchivedFile {
-  const found = files[index];
-  if (found === undefined) throw new Error('the files were not archived');
-  return found;
 }

@@ -29,7 +29,7 @@ export function awsAccount({ signal, ...options }: AwsClientOptions & { readonly
   const rds = new RDSClient(at);
   const s3 = new S3Client({ ...at, forcePathStyle: options.endpoint !== undefined });
   return {
-    /** Account and ARN of the credentials, and the region. @throws MissingRegionError */
+    /** Account and ARN of the credentials, and the region. @throws UsageError without one */
     async identity() {
       const region = await regionOf(sts);
       const { Account: id = '', Arn: arn = '' } = await sts.send(new GetCallerIdentityCommand({}), stop);

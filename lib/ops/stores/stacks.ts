@@ -2,18 +2,14 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import { DataOutError } from '../../errors.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
 import { type AwsClientOptions, forOperators } from '../../service/stores/clients.ts';
-
-/** Neither the options, the environment nor the shared configuration files name a valid region. */
-export class MissingRegionError extends Error {
-  override readonly name = 'MissingRegionError';
-}
+import { usageError } from '../../terminal/errors.ts';
 
 /**
  * Outputs of deployed stacks, all in one object, and the region they were found in. For the operator's tool; functions
  * do not use it.
  *
  * @param signal ends the wait for CloudFormation
- * @throws MissingRegionError
+ * @throws UsageError when neither options, environment nor configuration files name a valid region
  */
 export async function readStackOutputs(
   stackNames: readonly string[],
@@ -36,10 +32,10 @@ export async function readStackOutputs(
   return { outputs: found, region };
 }
 
-/** The region that a client works in. @throws MissingRegionError */
+/** The region that a client works in. @throws UsageError */
 export async function regionOf({ config }: { readonly config: { region(): Promise<string> } }): Promise<string> {
-  return await config.region().catch((cause: unknown) => {
-    throw new MissingRegionError('--aws: there is no valid region: say --region or AWS_REGION', { cause });
+  return await config.region().catch(() => {
+    throw usageError('--region', 'there is no valid region: say one, or set AWS_REGION');
   });
 }
 

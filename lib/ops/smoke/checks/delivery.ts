@@ -13,20 +13,20 @@ import { OpsError } from '../../errors.ts';
 import { readArchiveKeys } from '../../secrets/archive-keys.ts';
 import { type Check, expectThat, NotApplicable, needsDirectApi, poll } from '../check.ts';
 import { readsBai, readsBam } from '../reads.ts';
-import type { ArchivedFile, Run } from '../run.ts';
+import type { ArchivedFile, FileName, Run } from '../run.ts';
 import { rejected } from './export.ts';
 
 /** How long a receipt may take that the settings do not expect. */
 const unexpectedReceiptSeconds = 10;
 /** The sizes take every way: no body, one that is read, and one over 8 MiB that S3 copies. The fourth id needs encoding in a path. */
 const files = [
-  { id: '1', path: 'empty.txt', content: 0 },
-  { id: '2', path: 'prøve (1)/notes.txt', content: 6000 },
-  { id: '3', path: 'genome.bam', content: 9 * 1024 * 1024 },
-  { id: 'a b+c%d/é', path: 'prøve (2)/notes.txt', content: 200_000, isContainer: true },
-  { id: '5', path: 'reads.bam', content: readsBam },
-  { id: '6', path: 'reads.bam.bai', content: readsBai },
-] as const;
+  ['empty', '1', 'empty.txt', Buffer.alloc(0)],
+  ['notes', '2', 'prøve (1)/notes.txt', randomBytes(6000)],
+  ['large', '3', 'genome.bam', randomBytes(9 * 1024 * 1024)],
+  ['awkward', 'a b+c%d/é', 'prøve (2)/notes.txt', randomBytes(200_000)],
+  ['reads', '5', 'reads.bam', readsBam],
+  ['index', '6', 'reads.bam.bai', readsBai],
+] as const satisfies readonly (readonly [FileName, string, string, Buffer])[];
 
 export const archive: Check = {
   id: 'archive',
@@ -36,17 +36,16 @@ export const archive: Check = {
   async run(run) {
     const { target, ids, signal } = run;
     const keys = await readArchiveKeys(target.archiveKeys);
-    const add = async ({ id, path, ...file }: (typeof files)[number], datasetId: string): Promise<ArchivedFile> => {
-      const content = typeof file.content === 'number' ? randomBytes(file.content) : file.content;
+    const add = async ([name, id, path, content]: (typeof files)[number], datasetId: string): Promise<ArchivedFile> => {
       const plain = Readable.from([content]);
-      const bytes = 'isContainer' in file ? encrypt(plain, { recipients: [keys[0].publicKey] }) : plain;
+      // One is a container already.
+      const bytes = name === 'awkward' ? encrypt(plain, { recipients: [keys[0].publicKey] }) : plain;
       const request = { datasetId, fileId: `${datasetId}-${id}`, path, bodyPrefix: `${ids.datasetId}/`, keys, signal };
       return { ...(await addFile(target, { ...request, input: { label: path, size: undefined, bytes } })), content };
     };
-    const added: ArchivedFile[] = [];
-    for (const file of files) added.push(await add(file, ids.datasetId));
+    for (const file of files) run.file = { ...run.file, [file[0]]: await add(file, ids.datasetId) };
+    run.files = Object.values(run.file);
     run.hidden = await add(files[1], ids.hiddenId);
-    run.files = added;
     const { files: count, bytes } = await setDatasetEvent(target, ids.datasetId, 'released');
     return `${ids.datasetId}, ${count} files, ${formatBytes(bytes)}`;
   },
@@ -136,7 +135,8 @@ const direct: Check = {
   remedy: 'Check the log of the function Datasets, then of DirectFile.',
   async run(run) {
     needsDirectApi(run);
-    const { files, large, awkward, recipient } = run;
+    const { files, recipient } = run;
+    const { large, awkward } = run.file;
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
       run.ask('direct', path, { headers: { ...run.asReader, ...headers } }, 200);
     const pathOf = ({ fileId }: ArchivedFile) => `files/${encodeURIComponent(fileId)}`;

@@ -52,14 +52,14 @@ const values: Readonly<Record<string, Value>> = {
   datasetId: ({ ids }) => ids.datasetId,
   hiddenDataset: ({ ids }) => ids.hiddenId,
   hidden: ({ hidden }) => hidden?.fileId,
-  fileId: ({ notes }) => notes.fileId,
-  object_id: ({ notes }) => notes.fileId,
-  id: ({ reads }) => reads.fileId,
-  empty: ({ files }) => files[0]?.fileId,
-  large: ({ large }) => large.fileId,
-  awkward: ({ awkward }) => awkward.fileId,
+  fileId: ({ file: { notes } }) => notes.fileId,
+  object_id: ({ file: { notes } }) => notes.fileId,
+  id: ({ file: { reads } }) => reads.fileId,
+  empty: ({ file: { empty } }) => empty.fileId,
+  large: ({ file: { large } }) => large.fileId,
+  awkward: ({ file: { awkward } }) => awkward.fileId,
   name: () => 'notes.txt',
-  path: ({ notes }) => `${notes.path}.c4gh`,
+  path: ({ file: { notes } }) => `${notes.path}.c4gh`,
   access_id: () => 'plaintext',
   version: () => 'v2',
   part: ({ part }) => part,
@@ -67,9 +67,9 @@ const values: Readonly<Record<string, Value>> = {
   armoured: ({ recipient }) => JSON.stringify(formatPublicKey(recipient.publicKey)).slice(1, -1),
   unbroken: ({ recipient }) => formatPublicKey(recipient.publicKey).replaceAll('\n', ''),
   /** A right order of 65,536 bytes. */
-  padded: ({ files: [file], visa, recipient }) =>
+  padded: ({ file: { empty }, visa, recipient }) =>
     JSON.stringify({
-      id: file?.fileId,
+      id: empty.fileId,
       type: 'fileId',
       visaToken: visa,
       userPublicKey: formatPublicKey(recipient.publicKey),

@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { settings } from '../../../../bin/settings.ts';
+import { SettingsError } from '../../../../lib/infra/check-settings.ts';
 import type { Settings } from '../../../../lib/infra/settings.ts';
-import { askAccount } from '../../../../lib/ops/preflight/checks.ts';
+import { askAccount, runPreflight } from '../../../../lib/ops/preflight/preflight.ts';
 import type { AwsAccount } from '../../../../lib/ops/stores/account.ts';
+import { makeTerminal } from '../../../helpers/ops-world.ts';
 import { templatesOf } from '../../../helpers/synthesized.ts';
 
 /** An account before the first deployment, which is ready for the settings of the repository. */
@@ -118,4 +120,25 @@ test('a question that AWS refuses or does not answer changes its own line alone'
       expect([name, lines.length, changed.map((line) => line.result)]).toEqual([name, usual.size, [result]]);
     }
   }
+});
+
+describe('the command', () => {
+  const run = async (templates: () => Promise<readonly object[]>) => {
+    const { terminal, said } = makeTerminal();
+    const account = () => ({ ...ready, stack: async () => undefined });
+    const inputs = { settings, engineVersion: '18', account, templates };
+    return { exitCode: await runPreflight([], terminal, inputs), ...said };
+  };
+
+  test('ends with 1 and a remedy when a line is wrong', async () => {
+    const { exitCode, stdout, stderr } = await run(async () => []);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^CDK bootstrap +wrong +there is no stack CDKToolkit +Give npx cdk bootstrap\.$/m);
+    expect(stderr).toBe('preflight: 1 of 5 checks are wrong: bootstrap\n');
+  });
+
+  test('asks nothing when the settings cannot work', async () => {
+    const refused = await run(() => Promise.reject(new SettingsError('private/settings.ts cannot work')));
+    expect(refused).toEqual({ exitCode: 2, stdout: '', stderr: 'preflight: private/settings.ts cannot work\n' });
+  });
 });
