@@ -61,22 +61,11 @@ export function hasCode(error: unknown, ...codes: readonly OpsError['code'][]): 
 }
 
 /** Names of errors by which AWS refuses credentials. */
-const refused = new Set([
-  'AccessDenied',
-  'AccessDeniedException',
-  'InvalidAccessKeyId',
-  'InvalidClientTokenId',
-  'SignatureDoesNotMatch',
-  'UnrecognizedClientException',
-]);
+const refused =
+  /^(AccessDenied(Exception)?|InvalidAccessKeyId|InvalidClientTokenId|SignatureDoesNotMatch|UnrecognizedClientException)$/;
 
 /** Names of errors by which AWS and its SDK ask for a new login. */
-const notLoggedIn = new Set([
-  'CredentialsProviderError',
-  'ExpiredToken',
-  'ExpiredTokenException',
-  'TokenProviderError',
-]);
+const notLoggedIn = /^(CredentialsProviderError|ExpiredToken(Exception)?|TokenProviderError)$/;
 
 const remedies = {
   login: 'Log in, for example with aws sso login, and check AWS_PROFILE. Then repeat the command.',
@@ -89,7 +78,7 @@ const remedies = {
 } as const;
 
 /** Codes of name resolution. A region that does not exist has no address. */
-const noAddress = new Set(['EAI_AGAIN', 'ENOTFOUND']);
+const noAddress = ['EAI_AGAIN', 'ENOTFOUND'];
 
 /** The failure of an error of the tool, the service, the format or AWS; `undefined` for any other error. */
 export function opsFailure(error: unknown): Failure | undefined {
@@ -109,16 +98,16 @@ export function opsFailure(error: unknown): Failure | undefined {
     return failure(exitCodes.localDisk, 'local_disk', 'the disk of the local engine is full', remedies.diskFull);
   }
   if (isError(error)) {
-    const hasNoAddress = causes.some((cause) => 'code' in cause && noAddress.has(String(cause.code)));
+    const hasNoAddress = causes.some((cause) => 'code' in cause && noAddress.includes(String(cause.code)));
     const remedy = hasNoAddress ? remedies.address : isTransient(error) ? remedies.transient : undefined;
     return failure(serviceExitCode(error), error.code, error.message, remedy);
   }
   for (const cause of causes) {
     const name = errorName(cause);
-    if (notLoggedIn.has(name)) {
+    if (notLoggedIn.test(name)) {
       return failure(exitCodes.denied, 'forbidden', `there are no valid AWS credentials: ${name}`, remedies.login);
     }
-    if (refused.has(name)) {
+    if (refused.test(name)) {
       return failure(exitCodes.denied, 'forbidden', `AWS refused the credentials: ${name}`, remedies.refused);
     }
     if (isTransient(cause)) {

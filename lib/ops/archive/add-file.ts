@@ -68,9 +68,8 @@ export async function addFile(
 
   const archiveFilePath = `${request.bodyPrefix ?? ''}${randomUUID()}`;
   const archived = new Counter();
-  const body = limited(archived.count(container.body));
   const expectedSize = request.input.size === undefined ? undefined : encryptedBodySize(request.input.size);
-  const { size } = await target.bodies.upload(archiveFilePath, body, expectedSize);
+  const { size } = await target.bodies.upload(archiveFilePath, archived.count(container.body), expectedSize);
   const { header, keyHash, plain, uploaded } = container;
   const file: ArchiveRegistration = {
     fileId,
@@ -100,7 +99,10 @@ export async function addFile(
 
 async function prepare(request: AddFileRequest): Promise<SplitContainer> {
   const { bytes, size } = request.input;
-  if (size !== undefined && size > maxBodyBytes) throw tooLarge();
+  if (size !== undefined && encryptedBodySize(size) > maxBodyBytes) {
+    const message = `the encrypted body would be larger than ${maxBodyBytes} bytes, the limit of S3`;
+    throw new OpsError('too_large', message);
+  }
   const looked = await lookAt(counted(request.signal ? abortable(bytes, request.signal) : bytes, request));
   if (looked.isContainer) return await splitForArchive(looked.bytes, request.keys);
   return encryptForArchive(looked.bytes, request.keys[0]);
@@ -120,19 +122,6 @@ async function* counted(
   if (input.size !== undefined && read !== input.size) {
     throw new OpsError('unusable_input', `${input.label} changed while it was read: ${read} bytes, not ${input.size}`);
   }
-}
-
-async function* limited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maxBodyBytes) throw tooLarge();
-    yield chunk;
-  }
-}
-
-function tooLarge(): OpsError {
-  return new OpsError('too_large', `the encrypted body would be larger than ${maxBodyBytes} bytes, the limit of S3`);
 }
 
 async function linkKnown(

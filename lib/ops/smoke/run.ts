@@ -88,8 +88,6 @@ interface Found {
   requestId: string;
   /** Set by the check `outbox`: the containers. */
   listed: readonly ListedFile[];
-  /** Set by the check `ticket`. */
-  part: string | undefined;
 }
 
 /** One run of the suite on one deployment. Dispose of it at the end: it ends connections. */
@@ -119,7 +117,6 @@ export function startRun(parts: RunParts) {
     hidden: undefined,
     requestId: '',
     listed: [],
-    part: undefined,
   };
   const urlOf = (api: ApiName) => {
     const url = api === 'delivery' ? proxyUrl : dataOutUrl;

@@ -105,7 +105,6 @@ function caseCheck(check: Omit<Check, 'run'>, cases: readonly Case[]): Check {
 }
 
 function needsOf({ caller, path }: Operation): readonly string[] {
-  if (path.includes('{part}')) return ['ticket'];
   if (caller === 'reader' || caller === 'passport') return ['archive', 'visa'];
   return caller === 'anyone' ? ['archive'] : ['exported', ...(path.startsWith('/stream') ? ['outbox'] : [])];
 }
@@ -150,28 +149,10 @@ const nowhere = (['delivery', 'direct'] as const).flatMap((api) => {
   return unknownPaths[api].split(' ').map((request): Case => ({ operation, request, answer: { status: 404 } }));
 });
 
-/** Parts have addresses that only tickets name. */
-const ticket: Check = {
-  id: 'ticket',
-  title: 'a ticket for a key names its parts',
-  needs: ['archive', 'visa'],
-  remedy,
-  async run(run) {
-    needsDirectApi(run);
-    const { operation } = rightCase('direct GET /htsget/reads/{id}');
-    const { text } = await run.send('direct', await requestOf(operation, run, '? | public-key: {key}'));
-    const [, part = ''] = /htsget\/parts\/[^/"]+\/([^/"?]+)/.exec(text) ?? [];
-    expectThat(part !== '', `it names none: ${text.slice(0, 100)}`);
-    run.part = decodeURIComponent(part);
-    return run.part;
-  },
-};
-
 const line = (id: string, title: string, needs: readonly string[], cases: readonly Case[]) =>
   caseCheck({ id, title, needs, remedy: gatewayRemedy }, cases);
 
 export const conformanceChecks: readonly Check[] = [
-  ticket,
   ...operationChecks,
   line('methods', 'a method that a path lacks is 404', ['archive', 'outbox'], otherMethods),
   line('unknown-routes', 'an unknown path is 404', ['archive'], nowhere),
