@@ -250,6 +250,13 @@ export interface ToolRun {
   readonly stderr: string;
 }
 
+/** What it printed with `--json`. */
+export const rowsOf = ({ stdout }: ToolRun) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
 /** No terminal: it asks no questions, and standard input is empty. Its clock stands still. */
 export function makeTerminal(choices: Partial<Terminal> = {}) {
   const said = { stdout: '', stderr: '' };

@@ -18,9 +18,9 @@ Examples:
 
 /** `exports retry`: files that were given up are staged again. */
 export function registerExports(program: Command, open: Open): void {
-  const exports = program.command('exports').description('export requests whose files were given up');
-
-  exports
+  program
+    .command('exports')
+    .description('export requests whose files were given up')
     .command('retry')
     .description('stage the given-up files of a request again')
     .argument('<request>', 'requestId of POST /export')

@@ -7,7 +7,7 @@ import { DataOutError, unavailable } from '../../../lib/errors.ts';
 import { MalformedSecretError } from '../../../lib/service/stores/secrets.ts';
 import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
-import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
+import { inputOf, makeOpsWorld, type OpsWorld, rowsOf, runTool } from '../../helpers/ops-world.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -88,13 +88,7 @@ describe('dataset', () => {
 
   test('list and show', async () => {
     world.events.set('EGAD0', 'released');
-    const list = await run(['dataset', 'list', '--json']);
-    expect(
-      list.stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line)),
-    ).toEqual([
+    expect(rowsOf(await run(['dataset', 'list', '--json']))).toEqual([
       { datasetId: 'EGAD0', newestEvent: 'released', files: 0, bytes: 0 },
       { datasetId: 'EGAD1', newestEvent: 'registered', files: 1, bytes: 3 },
     ]);
