@@ -96,14 +96,8 @@ export async function makeOpsWorld(exports?: ExportPipeline): Promise<OpsWorld> 
         if ((files.get(file.fileId)?.archiveFilePath ?? file.archiveFilePath) !== file.archiveFilePath) {
           throw new CatalogueConflictError(`file id ${file.fileId} is taken by a file with another body`);
         }
-        const sha256 = (one: ArchiveRegistration) =>
-          one.checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum;
-        const same = [...files.values()].find(
-          (other) => other.fileId !== file.fileId && sha256(other) === sha256(file),
-        );
         files.set(file.fileId, file);
         link(file.fileId, file.datasetId);
-        return { sameContentAs: same?.fileId };
       }),
     async *files(datasetId) {
       calls.push('files');

@@ -45,8 +45,6 @@ export interface AddedFile {
   readonly archivedSize: number;
   /** Hex SHA-256 of the body, for `added`. */
   readonly archivedSha256?: string;
-  /** Another file of the archive with the same plaintext or the same body. Empty files are not compared. */
-  readonly sameContentAs?: string;
 }
 
 /**
@@ -88,12 +86,11 @@ export async function addFile(
       { source: 'UPLOADED', type: 'SHA256', checksum: uploaded.digest },
     ],
   };
-  const sameContentAs = await enter(target, file, request);
+  await enter(target, file, request);
   return {
     ...outcome(file, plain.digest),
     archivedSha256: archived.digest,
     status: 'added',
-    ...(sameContentAs !== undefined && plain.size > 0 && { sameContentAs }),
   };
 }
 
@@ -143,15 +140,15 @@ async function linkKnown(
   return { ...outcome({ ...known, datasetId }, sha256), status: there ? 'unchanged' : 'linked' };
 }
 
-/** Enter the file in the catalogue, or remove its body. @returns a file of the same content */
+/** Enter the file in the catalogue, or remove its body. */
 async function enter(
   { bodies, catalogue }: Pick<Target, 'bodies' | 'catalogue'>,
   file: ArchiveRegistration,
   request: AddFileRequest,
-): Promise<string | undefined> {
+): Promise<void> {
   try {
     request.signal?.throwIfAborted();
-    return (await catalogue.registerFile(file)).sameContentAs;
+    await catalogue.registerFile(file);
   } catch (error) {
     // A lost answer is not a refusal. If the row exists, the file was added.
     const left = (why: string) => () => {
@@ -159,7 +156,7 @@ async function enter(
       throw new OpsError('conflict', message, { cause: error });
     };
     const entered = await catalogue.findFile(file.fileId).catch(left('whether the file is catalogued is not known'));
-    if (entered?.archiveFilePath === file.archiveFilePath) return undefined;
+    if (entered?.archiveFilePath === file.archiveFilePath) return;
     await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
     throw error;
   }

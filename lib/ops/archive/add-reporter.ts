@@ -54,14 +54,7 @@ export function describeAdded({ fileId, datasetId, path, status, decryptedSize, 
   return `${fileId} ${happened[status]} ${datasetId}: ${printable(path)}, ${formatBytes(decryptedSize)}, SHA-256 ${sha256}`;
 }
 
-/** Warns about what an operator may not have meant: an empty file, and the content of another file. */
-export function warnAbout(
-  output: Output,
-  label: string,
-  { decryptedSize, fileId, sameContentAs }: Partial<AddedFile>,
-): void {
+/** An empty file may not be what an operator meant. */
+export function warnAbout(output: Output, label: string, { decryptedSize }: Partial<AddedFile>): void {
   if (decryptedSize === 0) output.warn(`${printable(label)} is empty`);
-  if (sameContentAs === undefined) return;
-  const remedy = `If it was added twice: data-out-ops archive remove ${fileId}`;
-  output.warn(`${fileId} has the same content as ${printable(sameContentAs)}. ${remedy}`);
 }

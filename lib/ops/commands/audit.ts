@@ -1,10 +1,8 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import type { RequestState } from '../../contract/delivery.ts';
 import { explainReason } from '../../contract/reasons.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { type Columns, formatBytes } from '../../terminal/output.ts';
 import type { AuditRow } from '../audit/trail.ts';
-import type { RemovalOutcome } from '../catalogue/writer.ts';
 import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
 import { type Open, showRows } from './session.ts';
 
@@ -25,7 +23,7 @@ const columns: Columns<AuditRow> = [
 
 const afterHelp = `
 RECIPIENT and KEY show the first ${shortDigits} digits of the outbox prefix and of the fingerprint of the public key; --json has all.
-Below the table is what its reason codes mean.
+Below the table is what the reasons of rejections and failures mean.
 
 Examples:
   data-out-ops audit --limit 20
@@ -57,25 +55,8 @@ export function registerAudit(program: Command, open: Open): void {
       const found = audit.newest({ requestId, datasetId, fileId, recipient }, limit);
       const shown = await showRows(output, columns, found, none);
       for (const reason of [...new Set(shown.map((row) => row.reason ?? ''))].sort()) {
-        const explanation = explainAuditReason(reason);
-        if (explanation !== undefined) output.note(`${reason}: ${explanation}`);
+        const explanation = explainReason(reason);
+        if (explanation) output.note(`${reason}: ${explanation.meaning}`);
       }
     });
-}
-
-/** What only the audit trail has. */
-type OwnReason = Exclude<RemovalOutcome, 'removed'> | Exclude<RequestState, 'accepted' | 'rejected'>;
-
-const explanations: Readonly<Record<OwnReason, string>> = {
-  held_elsewhere: 'the file has left this dataset, and is still in another one',
-  body_shared: 'another file has the same body, which was kept',
-  complete: 'each file of the request was in the outbox when the request was first settled',
-  incomplete: 'files were missing when the request was first settled',
-  withdrawn: 'all files that were missing when the request was first settled had been withdrawn',
-};
-
-/** What a reason code of the audit trail means; `undefined` for an unknown one. */
-function explainAuditReason(reason: string): string | undefined {
-  if (Object.hasOwn(explanations, reason)) return explanations[reason as OwnReason];
-  return explainReason(reason)?.meaning;
 }

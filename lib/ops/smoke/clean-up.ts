@@ -6,7 +6,7 @@ import { outputs } from '../../contract/outputs.ts';
 import { idPart } from '../../service/containers/container-name.ts';
 import { s3Client } from '../../service/stores/clients.ts';
 import { removeFile } from '../archive/remove-file.ts';
-import { RdsSmokeRows } from '../catalogue/smoke-rows.ts';
+import { smokeRows } from '../catalogue/smoke-rows.ts';
 import { removeSmokeObjects } from '../stores/smoke-objects.ts';
 import { type Deployment, databaseOf, targetOf } from '../target.ts';
 import type { Check } from './check.ts';
@@ -24,7 +24,7 @@ const settleSeconds = 90;
 export async function removeRuns(deployment: Deployment, requestId = ''): Promise<readonly string[]> {
   const target = targetOf(deployment);
   const { catalogue, outbox } = target;
-  const rows = new RdsSmokeRows(databaseOf(deployment));
+  const rows = smokeRows(databaseOf(deployment));
   const client = s3Client(deployment.clientOptions('s3'));
   const found: string[] = [];
   const removeObjects = async (bucket: 'ArchiveBucketName' | 'OutboxBucketName', prefix: string) => {

@@ -105,7 +105,8 @@ function caseCheck(check: Omit<Check, 'run'>, cases: readonly Case[]): Check {
 }
 
 function needsOf({ caller, path }: Operation): readonly string[] {
-  if (caller === 'reader' || caller === 'passport') return ['archive', 'visa'];
+  // The address of a part comes from a ticket.
+  if (caller === 'reader' || caller === 'passport' || path.includes('{part}')) return ['archive', 'visa'];
   return caller === 'anyone' ? ['archive'] : ['exported', ...(path.startsWith('/stream') ? ['outbox'] : [])];
 }
 
