@@ -6,7 +6,7 @@ import { operatorSettingsOrExit } from './operator-settings.ts';
 import { settings as defaults } from './settings.ts';
 
 const expected = (settings: Settings) => ({
-  ...{ stage: settings.stage, archiveKind: settings.archiveKind, deliveryReceipt: settings.deliveryReceipt ?? true },
+  ...{ archiveKind: settings.archiveKind, deliveryReceipt: settings.deliveryReceipt ?? true },
   ...{ adminPage: settings.adminPage ?? false, needsPassword: settings.archiveCredentials !== 'when-presented' },
   ...Object.fromEntries((settings.compatibility ?? []).map((client) => [client, true])),
 });

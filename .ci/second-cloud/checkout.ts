@@ -87,7 +87,7 @@ export class Checkout {
 
   /** @throws Error when a line is wrong */
   async preflight(log: Log): Promise<string> {
-    const lines = objects<{ readonly result: string }>(await this.node(log, 'bin/preflight.ts', '--aws', '--json'));
+    const lines = objects<{ readonly result: string }>(await this.node(log, 'bin/preflight.ts', '--json'));
     return `${lines.length} lines, none is wrong`;
   }
 

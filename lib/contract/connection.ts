@@ -38,7 +38,6 @@ export const connection = z.object({
     sts: z.url(),
     cloudFormation: z.url(),
     kms: z.url(),
-    sns: z.url(),
   }),
   /** Outputs of both stacks, with the values they have on this engine. */
   outputs: z.object({

@@ -11,6 +11,3 @@ export const eventDetailTypes = {
   incomplete: 'Delivery Settled',
   withdrawn: 'Delivery Settled',
 } as const satisfies Record<RequestState, string>;
-
-/** `detail-type` of an event by which the smoke test tries the messages about keys. */
-export const smokeDetailType = 'Smoke Test';

@@ -43,10 +43,14 @@ export const outputs = {
   outboxQuotaGib: 'OutboxQuotaGib',
   /** The role by which operators send messages of exports. */
   redriveRoleArn: 'RedriveRoleArn',
+  /** For people. */
+  alarmTopicArn: 'AlarmTopicArn',
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];
-const optionalOutputs = [outputs.dataOutUrl, outputs.databaseAuditorSecretArn, outputs.outboxQuotaGib] as const;
+const optionalOutputs = [
+  ...[outputs.dataOutUrl, outputs.databaseAuditorSecretArn, outputs.outboxQuotaGib, outputs.alarmTopicArn],
+] as const;
 type OptionalOutput = (typeof optionalOutputs)[number];
 export type StackOutputs = Readonly<Record<Exclude<StackOutput, OptionalOutput>, string>> & {
   readonly [name in OptionalOutput]?: string | undefined;

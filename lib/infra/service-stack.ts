@@ -98,12 +98,12 @@ export class ServiceStack extends Stack {
     addOutputs(this, {
       ...Object.fromEntries(workQueueNames.map((name) => [`${name}QueueUrl`, queues[name].queue.queueUrl])),
       ...{ proxyUrl: proxy.url, dataOutUrl: dataOut?.url, redriveRoleArn: operators.roleArn },
+      alarmTopicArn: topicArn,
       outboxExpiryDays: String(settings.outboxExpiryDays),
       outboxQuotaGib: settings.outboxQuotaGib?.toString(),
     });
-    // For people: no tool needs these two.
+    // For people: no tool needs it.
     new CfnOutput(this, 'DashboardUrl', { value: dashboardUrl });
-    new CfnOutput(this, 'AlarmTopicArn', { value: topicArn });
   }
 
   #schedule(

@@ -6,7 +6,6 @@ import { MalformedSecretError } from '../service/stores/secrets.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
 import { CatalogueConflictError } from './catalogue/writer.ts';
-import { RetirementError } from './retirement/errors.ts';
 import { SecretChangedError } from './stores/json-secret.ts';
 
 /** Codes of the operator's tool alone, with their exit codes; every other code comes from `lib/errors.ts`. */
@@ -18,33 +17,55 @@ const ownExitCodes = {
   verification_failed: exitCodes.unexpected,
 } as const;
 
+/**
+ * Why a retirement stopped, by the class of exit codes, which says what an operator does next.
+ * `docs/retire-release.md` has the same table.
+ */
+const retirementCodes = {
+  usage: ['replacement_equal', 'tag_mismatch', 'not_confirmed'],
+  denied: ['token_refused', 'scope_missing', 'access_denied'],
+  notFound: [
+    ...(['package_not_found', 'repository_not_found', 'version_not_found', 'release_not_found'] as const),
+    'replacement_missing',
+  ],
+  partial: ['not_marked', 'not_proven'],
+  unavailable: ['rate_limited', 'server_error', 'network_failure'],
+  conflict: [
+    ...(['refused', 'ambiguous_version', 'ambiguous_release', 'other_tags', 'too_many_downloads'] as const),
+    ...(['last_version', 'replacement_broken', 'tag_protected', 'changed_meanwhile', 'moved'] as const),
+    'unexpected_answer',
+  ],
+} as const;
+export type RetirementErrorCode = (typeof retirementCodes)[keyof typeof retirementCodes][number];
+
 /** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
 export class OpsError extends Error {
   override readonly name = 'OpsError';
-  readonly code: keyof typeof ownExitCodes;
+  readonly code: keyof typeof ownExitCodes | RetirementErrorCode;
   constructor(code: OpsError['code'], message: string, options: { cause?: unknown } = {}) {
     super(message, options);
     this.code = code;
   }
+
+  get exitCode(): number {
+    for (const [kind, codes] of Object.entries(retirementCodes)) {
+      if (codes.some((code) => code === this.code)) return exitCodes[kind as keyof typeof retirementCodes];
+    }
+    return ownExitCodes[this.code as keyof typeof ownExitCodes];
+  }
+}
+
+/** Whether an error has one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly OpsError['code'][]): error is OpsError {
+  return error instanceof OpsError && codes.includes(error.code);
 }
 
 /** Names of errors by which AWS refuses credentials. */
-const refused = new Set([
-  'AccessDenied',
-  'AccessDeniedException',
-  'InvalidAccessKeyId',
-  'InvalidClientTokenId',
-  'SignatureDoesNotMatch',
-  'UnrecognizedClientException',
-]);
+const refused =
+  /^(AccessDenied(Exception)?|InvalidAccessKeyId|InvalidClientTokenId|SignatureDoesNotMatch|UnrecognizedClientException)$/;
 
 /** Names of errors by which AWS and its SDK ask for a new login. */
-const notLoggedIn = new Set([
-  'CredentialsProviderError',
-  'ExpiredToken',
-  'ExpiredTokenException',
-  'TokenProviderError',
-]);
+const notLoggedIn = /^(CredentialsProviderError|ExpiredToken(Exception)?|TokenProviderError)$/;
 
 const remedies = {
   login: 'Log in, for example with aws sso login, and check AWS_PROFILE. Then repeat the command.',
@@ -57,7 +78,7 @@ const remedies = {
 } as const;
 
 /** Codes of name resolution. A region that does not exist has no address. */
-const noAddress = new Set(['EAI_AGAIN', 'ENOTFOUND']);
+const noAddress = ['EAI_AGAIN', 'ENOTFOUND'];
 
 /** The failure of an error of the tool, the service, the format or AWS; `undefined` for any other error. */
 export function opsFailure(error: unknown): Failure | undefined {
@@ -65,9 +86,8 @@ export function opsFailure(error: unknown): Failure | undefined {
   const failure = (exitCode: number, code: string, message: string, remedy?: string): Failure => {
     return { exitCode, code, message, remedy };
   };
-  if (error instanceof OpsError) return failure(ownExitCodes[error.code], error.code, error.message);
+  if (error instanceof OpsError) return failure(error.exitCode, error.code, error.message);
   if (error instanceof CatalogueConflictError) return failure(exitCodes.conflict, error.code, error.message);
-  if (error instanceof RetirementError) return failure(error.exitCode, error.code, error.message);
   if (error instanceof Crypt4ghError) return failure(crypt4ghExitCode(error), error.code, error.message);
   if (isError(error, 'invalid_request')) return failure(exitCodes.usage, 'usage', error.message);
   if (error instanceof SecretChangedError) {
@@ -78,16 +98,16 @@ export function opsFailure(error: unknown): Failure | undefined {
     return failure(exitCodes.localDisk, 'local_disk', 'the disk of the local engine is full', remedies.diskFull);
   }
   if (isError(error)) {
-    const hasNoAddress = causes.some((cause) => 'code' in cause && noAddress.has(String(cause.code)));
+    const hasNoAddress = causes.some((cause) => 'code' in cause && noAddress.includes(String(cause.code)));
     const remedy = hasNoAddress ? remedies.address : isTransient(error) ? remedies.transient : undefined;
     return failure(serviceExitCode(error), error.code, error.message, remedy);
   }
   for (const cause of causes) {
     const name = errorName(cause);
-    if (notLoggedIn.has(name)) {
+    if (notLoggedIn.test(name)) {
       return failure(exitCodes.denied, 'forbidden', `there are no valid AWS credentials: ${name}`, remedies.login);
     }
-    if (refused.has(name)) {
+    if (refused.test(name)) {
       return failure(exitCodes.denied, 'forbidden', `AWS refused the credentials: ${name}`, remedies.refused);
     }
     if (isTransient(cause)) {

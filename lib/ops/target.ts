@@ -22,7 +22,7 @@ import { OpsError } from './errors.ts';
 import { S3ArchiveWriter } from './stores/archive-writer.ts';
 import { jsonSecret } from './stores/json-secret.ts';
 import { operatorQueues } from './stores/operator-role.ts';
-import { MissingRegionError, readStackOutputs } from './stores/stacks.ts';
+import { readStackOutputs } from './stores/stacks.ts';
 
 /** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
 const localPatience = 3000;
@@ -55,26 +55,18 @@ export async function connectTarget(options: GlobalOptions, terminal: Terminal):
   return targetOf(await findDeployment(options, terminal));
 }
 
-/** As {@link connectTarget}, without opening it. */
+/** As {@link connectTarget}, without opening it. @throws UsageError */
 export async function findDeployment(options: GlobalOptions, terminal: Terminal): Promise<Deployment> {
   if (!options.aws) {
     for (const name of ['stage', 'region'] as const) {
       if (options[name] !== undefined) throw usageError(`--${name}`, 'is for deployed stacks: add --aws');
     }
-    return localDeployment(await runningEngine(options, terminal));
+    const found = await readConnection(options, terminal);
+    await expectAnswer(found, terminal);
+    return localDeployment(found);
   }
   if (options.connection !== undefined) throw usageError('--connection', 'names the local engine: leave --aws out');
   return await deployedStacks(options, terminal.signal);
-}
-
-/** The connection of the local engine, which answers. */
-export async function runningEngine(
-  options: Pick<GlobalOptions, 'aws' | 'connection'>,
-  terminal: Terminal,
-): Promise<Connection> {
-  const found = await readConnection(options, terminal);
-  await expectAnswer(found, terminal);
-  return found;
 }
 
 export function localTarget(connection: Connection): Target {
@@ -96,43 +88,25 @@ async function deployedStacks(options: GlobalOptions, signal: AbortSignal): Prom
   const { storage, service } = stackNames(options.stage);
   const names = [storage, service];
   const given = options.region === undefined ? {} : { region: options.region };
-  const stacks = await readStackOutputs(names, given, signal).catch((error: unknown) => {
-    throw error instanceof MissingRegionError
-      ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
-      : error;
-  });
-  for (const name of requiredOutputs) {
-    if (stacks.outputs[name] === undefined)
-      throw new DataOutError(
-        'not_found',
-        `${names.join(' and ')} have no output ${name}: deploy them with this version`,
-      );
+  const { outputs: found, region } = await readStackOutputs(names, given, signal);
+  const missing = requiredOutputs.find((name) => found[name] === undefined);
+  if (missing !== undefined) {
+    const message = `${names.join(' and ')} have no output ${missing}: deploy them with this version`;
+    throw new DataOutError('not_found', message);
   }
-  const aws = { region: stacks.region };
-  const found = stacks.outputs as StackOutputs;
-  const description = `stacks ${names.join(' and ')} in ${stacks.region}`;
-  return { description, connection: undefined, outputs: found, clientOptions: () => aws };
+  const description = `stacks ${names.join(' and ')} in ${region}`;
+  return { description, connection: undefined, outputs: found as StackOutputs, clientOptions: () => ({ region }) };
 }
 
 /** The connection file: the option, else the environment variable, else the default one in the working folder. */
-async function readConnection(
-  options: Pick<GlobalOptions, 'aws' | 'connection'>,
-  terminal: Terminal,
-): Promise<Connection> {
-  const named = options.connection ?? (terminal.env[connectionVariable] || undefined);
-  const file = resolve(terminal.folder, named ?? defaultConnectionFile);
+async function readConnection(options: GlobalOptions, { env, folder }: Terminal): Promise<Connection> {
+  const named = options.connection ?? (env[connectionVariable] || undefined);
+  const file = resolve(folder, named ?? defaultConnectionFile);
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EISDIR') {
-      const field = options.connection === undefined ? connectionVariable : '--connection';
-      throw usageError(field, `${file} is a directory, not the connection file of a local engine`);
-    }
     if (error.code !== 'ENOENT') throw error;
     const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
-    const otherwise = options.aws ? 'leave --connection out' : 'say --aws';
-    throw new DataOutError(
-      'not_found',
-      `${missing}: there is no ${file}. Start one with npm start, name its file with --connection or ${connectionVariable}, or ${otherwise}`,
-    );
+    const remedy = `Start one with npm start, name its file with --connection or ${connectionVariable}, or say --aws`;
+    throw new DataOutError('not_found', `${missing}: there is no ${file}. ${remedy}`);
   });
   const parsed = connection.safeParse(parseJson(text));
   if (!parsed.success) throw new OpsError('unusable_input', `${file} is not the connection file of a local engine`);
@@ -145,9 +119,7 @@ async function expectAnswer({ proxyUrl }: Connection, terminal: Terminal): Promi
   await fetch(proxyUrl, { signal, redirect: 'manual' }).then(
     (response) => response.body?.cancel(),
     (cause: unknown) => {
-      throw unavailable(`the engine at ${proxyUrl} does not answer; start it with npm start`, {
-        cause,
-      });
+      throw unavailable(`the engine at ${proxyUrl} does not answer; start it with npm start`, { cause });
     },
   );
 }

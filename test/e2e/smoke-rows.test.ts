@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RdsSmokeRows } from '../../lib/ops/catalogue/smoke-rows.ts';
+import { smokeRows } from '../../lib/ops/catalogue/smoke-rows.ts';
 import { databaseOf, findDeployment } from '../../lib/ops/target.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
 
 let service: Service;
-let rows: RdsSmokeRows;
+let rows: ReturnType<typeof smokeRows>;
 beforeAll(async () => {
   service = await Service.shared();
   const { terminal } = makeTerminal();
-  rows = new RdsSmokeRows(databaseOf(await findDeployment({ connection: service.engine.connectionPath }, terminal)));
+  rows = smokeRows(databaseOf(await findDeployment({ connection: service.engine.connectionPath }, terminal)));
 });
 afterAll(() => service?.stop());
 

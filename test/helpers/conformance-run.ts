@@ -4,7 +4,7 @@ import { suite } from '../../lib/ops/smoke/suite.ts';
 import type { Service } from './service.ts';
 
 /** What the rows of the conformance suite use. */
-const first = ['visa', 'users', 'archive', 'export', 'exported', 'outbox', 'ticket'];
+const first = ['visa', 'users', 'archive', 'export', 'exported', 'outbox'];
 
 /** A run of the conformance suite on a service, whose files are archived and exported. */
 export async function conformanceRun(

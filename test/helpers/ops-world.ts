@@ -3,7 +3,6 @@ import { PassThrough } from 'node:stream';
 import { systemTiming } from '../../lib/common/timing.ts';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
-import { DataOutError } from '../../lib/errors.ts';
 import { RdsErasure } from '../../lib/ops/audit/erasure.ts';
 import type { AuditRow } from '../../lib/ops/audit/trail.ts';
 import { type ArchiveRegistration, CatalogueConflictError, type Removal } from '../../lib/ops/catalogue/writer.ts';
@@ -82,14 +81,14 @@ export async function makeOpsWorld(exports?: ExportPipeline): Promise<OpsWorld> 
     findFile: (fileId) =>
       call('findFile', () => {
         const file = files.get(fileId);
-        return (
-          file && {
-            ...file,
-            unencryptedSha256: file.checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum,
-            datasetIds: datasetsOf(fileId),
-            releasedIn: datasetsOf(fileId).filter((datasetId) => events.get(datasetId) === 'released'),
-          }
-        );
+        if (!file) return undefined;
+        const { header: _, checksums, ...row } = file;
+        return {
+          ...row,
+          unencryptedSha256: checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum,
+          datasetIds: datasetsOf(fileId),
+          releasedIn: datasetsOf(fileId).filter((datasetId) => events.get(datasetId) === 'released'),
+        };
       }),
     registerFile: (file) =>
       call('registerFile', () => {
@@ -97,14 +96,8 @@ export async function makeOpsWorld(exports?: ExportPipeline): Promise<OpsWorld> 
         if ((files.get(file.fileId)?.archiveFilePath ?? file.archiveFilePath) !== file.archiveFilePath) {
           throw new CatalogueConflictError(`file id ${file.fileId} is taken by a file with another body`);
         }
-        const sha256 = (one: ArchiveRegistration) =>
-          one.checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum;
-        const same = [...files.values()].find(
-          (other) => other.fileId !== file.fileId && sha256(other) === sha256(file),
-        );
         files.set(file.fileId, file);
         link(file.fileId, file.datasetId);
-        return { sameContentAs: same?.fileId };
       }),
     async *files(datasetId) {
       calls.push('files');
@@ -133,8 +126,7 @@ export async function makeOpsWorld(exports?: ExportPipeline): Promise<OpsWorld> 
     },
     appendDatasetEvent: (datasetId, event) =>
       call('appendDatasetEvent', () => {
-        if (!events.has(datasetId)) throw new DataOutError('not_found', `the catalogue has no dataset ${datasetId}`);
-        events.set(datasetId, event);
+        if (events.has(datasetId)) events.set(datasetId, event);
       }),
   };
   const secret = (name: keyof typeof secrets): EditableSecret => {
@@ -252,6 +244,13 @@ export interface ToolRun {
   readonly stderr: string;
 }
 
+/** What it printed with `--json`. */
+export const rowsOf = ({ stdout }: ToolRun) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
 /** No terminal: it asks no questions, and standard input is empty. Its clock stands still. */
 export function makeTerminal(choices: Partial<Terminal> = {}) {
   const said = { stdout: '', stderr: '' };
@@ -306,23 +305,9 @@ export const exampleConnection = connection.parse({
   archiveKey: { publicKeyPath: '/nowhere/archive.pub' },
   region: 'eu-north-1',
   credentials: { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'example' },
-  endpoints: {
-    s3: 'http://127.0.0.1:9',
-    sqs: 'http://127.0.0.1:9',
-    rdsData: 'http://127.0.0.1:9',
-    secretsManager: 'http://127.0.0.1:9',
-    sts: 'http://127.0.0.1:9',
-    apiGateway: 'http://127.0.0.1:9',
-    acm: 'http://127.0.0.1:9',
-    cloudControl: 'http://127.0.0.1:9',
-    cloudTrail: 'http://127.0.0.1:9',
-    cloudFormation: 'http://127.0.0.1:9',
-    kms: 'http://127.0.0.1:9',
-    lambda: 'http://127.0.0.1:9',
-    rds: 'http://127.0.0.1:9',
-    serviceQuotas: 'http://127.0.0.1:9',
-    sns: 'http://127.0.0.1:9',
-  },
+  endpoints: Object.fromEntries(
+    Object.keys(connection.shape.endpoints.shape).map((service) => [service, 'http://127.0.0.1:9']),
+  ),
   outputs: {
     ProxyUrl: 'http://127.0.0.1:9/proxy',
     DataOutUrl: 'http://127.0.0.1:9/data-out',
@@ -338,14 +323,12 @@ export const exampleConnection = connection.parse({
     OutboxExpiryDays: '30',
     DatasetIdPattern: '^EGAD\\d{1,11}$',
     FileIdPattern: '^EGAF\\d{1,11}$',
-    ExportRequestsQueueUrl: 'http://127.0.0.1:9/export-requests',
-    ExportRequestsDeadLetterQueueUrl: 'http://127.0.0.1:9/export-requests-dead',
-    FileExportsQueueUrl: 'http://127.0.0.1:9/file-exports',
-    FileExportsDeadLetterQueueUrl: 'http://127.0.0.1:9/file-exports-dead',
-    SmallFileExportsQueueUrl: 'http://127.0.0.1:9/small-file-exports',
-    SmallFileExportsDeadLetterQueueUrl: 'http://127.0.0.1:9/small-file-exports-dead',
-    DeliveriesQueueUrl: 'http://127.0.0.1:9/deliveries',
-    DeliveriesDeadLetterQueueUrl: 'http://127.0.0.1:9/deliveries-dead',
+    ...Object.fromEntries(
+      ['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'].flatMap((name) => [
+        [`${name}QueueUrl`, `http://127.0.0.1:9/${name}`],
+        [`${name}DeadLetterQueueUrl`, `http://127.0.0.1:9/${name}-dead`],
+      ]),
+    ),
     RedriveRoleArn: 'arn:aws:iam::000000000000:role/redrive',
   },
   logsDir: '/nowhere/logs',

@@ -86,11 +86,6 @@ warning: the dataset has no files, so an export of it is rejected: data-out-ops 
     0,
   ],
   [
-    'npx data-out-ops archive add private/sample.bam --dataset EGAD00000000001 --file-id EGAF00000000002',
-    'warning: EGAF00000000002 has the same content as EGAF00000000001. If it was added twice: data-out-ops archive remove EGAF00000000002',
-    0,
-  ],
-  [
     'npx data-out-ops admin add alice --generate',
     'data-out-ops: there is a user alice; --replace gives another password and roles',
     9,

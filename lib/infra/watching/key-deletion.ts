@@ -3,7 +3,6 @@ import { SnsTopic } from 'aws-cdk-lib/aws-events-targets';
 import { CfnKey } from 'aws-cdk-lib/aws-kms';
 import type { Topic } from 'aws-cdk-lib/aws-sns';
 import { Construct, type IConstruct } from 'constructs';
-import { eventSource, smokeDetailType } from '../../contract/events.ts';
 import { acknowledge } from '../security/rules.ts';
 import type { Settings } from '../settings.ts';
 
@@ -56,10 +55,9 @@ export class KeyDeletion extends Construct {
       new Rule(this, `Gone${index + 1}`, {
         description: 'Keys of the deployment that are deleted',
         eventPattern: {
-          // Only AWS sends events of `aws.kms`. So the smoke test sends its own, about the topic.
-          source: ['aws.kms', eventSource],
-          detailType: ['KMS CMK Deletion', smokeDetailType],
-          resources: [...keys, topic.topicArn],
+          source: ['aws.kms'],
+          detailType: ['KMS CMK Deletion'],
+          resources: keys,
         },
         targets: [
           target(

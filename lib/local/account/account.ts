@@ -21,15 +21,11 @@ export function accountServices(stacks: readonly Stack[], deployment: Deployment
         .map((cluster) => [cluster.attribute('DBClusterArn'), cluster.property('DeletionProtection') === true]),
     ),
   };
-  const services = {
-    cloudformation: cloudFormation(stacks, deployment, protection),
-    rds: rds(protection),
-    sns: sns(deployment),
-  };
+  const services = { cloudformation: cloudFormation(stacks, deployment, protection), rds: rds(protection) };
   return { protection, services };
 }
 
-/** CloudFormation, as far as this service and its tools use it: one stack, or all of its resources on one page. */
+/** CloudFormation, as far as this service and its tools use it: one stack. */
 function cloudFormation(
   stacks: readonly Stack[],
   deployment: Deployment,
@@ -67,17 +63,6 @@ function cloudFormation(
           return { Stacks: { member } };
         },
       },
-      ListStackResources: {
-        parameters: ['StackName'],
-        resource,
-        run({ StackName: name }) {
-          const members = deployment.resourcesOf(stackOf(name).name).map(({ logicalId, type, id }) => {
-            const names = { LogicalResourceId: logicalId, PhysicalResourceId: id, ResourceType: type };
-            return { member: { ...names, ResourceStatus: 'CREATE_COMPLETE' } };
-          });
-          return { StackResourceSummaries: members };
-        },
-      },
       UpdateTerminationProtection: {
         parameters: ['StackName', 'EnableTerminationProtection'],
         resource,
@@ -111,31 +96,6 @@ function rds({ protectedClusters }: DeletionProtection): BufferedService {
           protectedClusters.set(arn, on === 'true');
           const names = { DBClusterIdentifier: name, DBClusterArn: arn };
           return { DBCluster: { ...names, DeletionProtection: on === 'true' } };
-        },
-      },
-    },
-  );
-}
-
-/** SNS, as far as the smoke test uses it. Local topics send nothing, so the address of a subscription never confirms it. */
-function sns(deployment: Deployment): BufferedService {
-  return queryService(
-    { namespace: 'http://sns.amazonaws.com/doc/2010-03-31/', prefix: 'sns' },
-    {
-      ListSubscriptionsByTopic: {
-        parameters: ['TopicArn'],
-        resource({ TopicArn: topic = '' }) {
-          if (deployment.resources('AWS::SNS::Topic').some(({ id }) => id === topic)) return topic;
-          throw new AwsError(404, 'NotFound', 'Topic does not exist');
-        },
-        run({ TopicArn: topic = '' }) {
-          const subscriptions = deployment.resources('AWS::SNS::Subscription');
-          const members = subscriptions.flatMap((each) => {
-            if (each.property('TopicArn') !== topic) return [];
-            const [Protocol, Endpoint] = [String(each.property('Protocol')), String(each.property('Endpoint'))];
-            return [{ member: { TopicArn: topic, Protocol, Endpoint, SubscriptionArn: 'PendingConfirmation' } }];
-          });
-          return { Subscriptions: members };
         },
       },
     },

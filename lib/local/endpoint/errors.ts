@@ -13,7 +13,6 @@ const protocols = {
   kms: 'json-1.1',
   sts: 'query',
   events: 'json-1.1',
-  sns: 'query',
 } as const;
 
 export type AwsService = keyof typeof protocols;

@@ -19,8 +19,6 @@ export interface Deployment {
   readonly stacks: readonly Stack[];
   /** Resources of one type, in template order. */
   resources(type: string): readonly Resource[];
-  /** Resources of one stack, by its name. Empty if there is no such stack. */
-  resourcesOf(stackName: string): readonly Resource[];
   /** Outputs of all stacks by their keys in the template. */
   outputs(): Readonly<Record<string, string>>;
 }
@@ -39,7 +37,6 @@ export function deploy(stacks: readonly Stack[], addresses: Addresses): Deployme
     region,
     stacks,
     resources: (type) => all.flatMap((part) => part.resources.filter((resource) => resource.type === type)),
-    resourcesOf: (stackName) => parts.get(stackName)?.resources ?? [],
     outputs: () => {
       const outputs: Record<string, string> = Object.assign({}, ...all.map((part) => part.outputs()));
       const mappings = all.flatMap((part) =>

@@ -23,8 +23,6 @@ export interface AddFileRequest {
   /** The archive's keys, newest first. A plaintext is encrypted to the first. */
   readonly keys: readonly [ArchiveKey, ...ArchiveKey[]];
   readonly signal?: AbortSignal;
-  /** Proposes ids for files without one. @default - `EGAF9` and ten random digits */
-  readonly makeFileId?: () => string;
   /** Begins the key of the body in the bucket. @default - nothing */
   readonly bodyPrefix?: string;
   /** Called with the size of every chunk that was read. */
@@ -47,8 +45,6 @@ export interface AddedFile {
   readonly archivedSize: number;
   /** Hex SHA-256 of the body, for `added`. */
   readonly archivedSha256?: string;
-  /** Another file of the archive with the same plaintext or the same body. Empty files are not compared. */
-  readonly sameContentAs?: string;
 }
 
 /**
@@ -64,17 +60,14 @@ export async function addFile(
 ): Promise<AddedFile> {
   const { catalogue } = target;
   const known = request.fileId === undefined ? undefined : await catalogue.findFile(request.fileId);
-  const fileId = request.fileId ?? (await newFileId(catalogue, request.makeFileId));
+  const fileId = request.fileId ?? (await newFileId(catalogue));
   const container = await prepare(request);
   if (known) return await linkKnown(catalogue, known, container, request);
 
   const archiveFilePath = `${request.bodyPrefix ?? ''}${randomUUID()}`;
   const archived = new Counter();
-  const { size } = await target.bodies.upload(
-    archiveFilePath,
-    limited(archived.count(container.body)),
-    request.input.size === undefined ? {} : { expectedSize: encryptedBodySize(request.input.size) },
-  );
+  const expectedSize = request.input.size === undefined ? undefined : encryptedBodySize(request.input.size);
+  const { size } = await target.bodies.upload(archiveFilePath, archived.count(container.body), expectedSize);
   const { header, keyHash, plain, uploaded } = container;
   const file: ArchiveRegistration = {
     fileId,
@@ -93,18 +86,20 @@ export async function addFile(
       { source: 'UPLOADED', type: 'SHA256', checksum: uploaded.digest },
     ],
   };
-  const sameContentAs = await enter(target, file, request);
+  await enter(target, file, request);
   return {
     ...outcome(file, plain.digest),
     archivedSha256: archived.digest,
     status: 'added',
-    ...(sameContentAs !== undefined && plain.size > 0 && { sameContentAs }),
   };
 }
 
 async function prepare(request: AddFileRequest): Promise<SplitContainer> {
   const { bytes, size } = request.input;
-  if (size !== undefined && size > maxBodyBytes) throw tooLarge();
+  if (size !== undefined && encryptedBodySize(size) > maxBodyBytes) {
+    const message = `the encrypted body would be larger than ${maxBodyBytes} bytes, the limit of S3`;
+    throw new OpsError('too_large', message);
+  }
   const looked = await lookAt(counted(request.signal ? abortable(bytes, request.signal) : bytes, request));
   if (looked.isContainer) return await splitForArchive(looked.bytes, request.keys);
   return encryptForArchive(looked.bytes, request.keys[0]);
@@ -126,19 +121,6 @@ async function* counted(
   }
 }
 
-async function* limited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maxBodyBytes) throw tooLarge();
-    yield chunk;
-  }
-}
-
-function tooLarge(): OpsError {
-  return new OpsError('too_large', `the encrypted body would be larger than ${maxBodyBytes} bytes, the limit of S3`);
-}
-
 async function linkKnown(
   catalogue: Target['catalogue'],
   known: InventoryFile,
@@ -158,15 +140,15 @@ async function linkKnown(
   return { ...outcome({ ...known, datasetId }, sha256), status: there ? 'unchanged' : 'linked' };
 }
 
-/** Enter the file in the catalogue, or remove its body. @returns a file of the same content */
+/** Enter the file in the catalogue, or remove its body. */
 async function enter(
   { bodies, catalogue }: Pick<Target, 'bodies' | 'catalogue'>,
   file: ArchiveRegistration,
   request: AddFileRequest,
-): Promise<string | undefined> {
+): Promise<void> {
   try {
     request.signal?.throwIfAborted();
-    return (await catalogue.registerFile(file)).sameContentAs;
+    await catalogue.registerFile(file);
   } catch (error) {
     // A lost answer is not a refusal. If the row exists, the file was added.
     const left = (why: string) => () => {
@@ -174,7 +156,7 @@ async function enter(
       throw new OpsError('conflict', message, { cause: error });
     };
     const entered = await catalogue.findFile(file.fileId).catch(left('whether the file is catalogued is not known'));
-    if (entered?.archiveFilePath === file.archiveFilePath) return undefined;
+    if (entered?.archiveFilePath === file.archiveFilePath) return;
     await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
     throw error;
   }
@@ -198,9 +180,9 @@ function outcome(
 }
 
 /** A stable id that is not in the catalogue yet. */
-async function newFileId(catalogue: Target['catalogue'], makeFileId = localFileId): Promise<string> {
+async function newFileId(catalogue: Target['catalogue']): Promise<string> {
   for (;;) {
-    const id = makeFileId();
+    const id = localFileId();
     if (!(await catalogue.findFile(id))) return id;
   }
 }

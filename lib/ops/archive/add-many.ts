@@ -3,6 +3,8 @@ import { Crypt4ghError } from '../../crypt4gh/index.ts';
 import { isError } from '../../errors.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { UsageError } from '../../terminal/errors.ts';
+import { printable } from '../../terminal/output.ts';
+import type { Progress } from '../../terminal/progress.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import type { ListedFile } from '../catalogue/inventory.ts';
 import { CatalogueConflictError } from '../catalogue/writer.ts';
@@ -26,8 +28,7 @@ export interface AddManyRequest {
   readonly parallel: number;
   /** Whether files that are there are read, and their SHA-256 compared. */
   readonly check: boolean;
-  /** Called when a file is opened. `add` is called with the size of every chunk that was read. */
-  readonly onStart: (source: SourceFile) => { add(bytes: number): void };
+  readonly progress: Progress;
   readonly onResult: (result: AddResult) => void;
 }
 
@@ -57,29 +58,25 @@ async function addOne(
   target: Pick<Target, 'bodies' | 'catalogue'>,
   source: SourceFile,
   known: readonly ListedFile[],
-  { keys, terminal, check, onStart }: AddManyRequest,
+  { keys, terminal, check, progress }: AddManyRequest,
 ): Promise<Pick<AddedFile, 'fileId' | 'status'> & Partial<AddedFile>> {
-  const { datasetId, path } = source;
+  const { datasetId, path, size, label } = source;
   const there = known.find(
-    ({ fileId, submissionFileSize = source.size }) =>
-      submissionFileSize === source.size && (source.fileId === undefined || source.fileId === fileId),
+    ({ fileId, submissionFileSize = size }) =>
+      submissionFileSize === size && (source.fileId === undefined || source.fileId === fileId),
   );
   // Without a size in the catalogue, only its content tells.
-  if (there?.submissionFileSize !== undefined && !check)
-    return { fileId: there.fileId, datasetId, path, status: 'unchanged' };
+  const present = there?.submissionFileSize === undefined || check ? undefined : there;
+  // A file that is not read counts as done.
+  using task = progress.task(printable(label), size, present && size);
+  if (present) return { fileId: present.fileId, datasetId, path, status: 'unchanged' };
   if (!there && known[0]) throw taken(source, known[0]);
   const fileId = there?.fileId ?? source.fileId;
-  const input = await openInput(source.file, terminal);
-  const task = onStart(source);
-  try {
-    const { signal } = terminal;
-    return await addFile(target, {
-      ...{ datasetId, path, keys, signal, onRead: task.add, input: { ...input, label: source.label } },
-      ...(fileId !== undefined && { fileId }),
-    });
-  } finally {
-    input.close();
-  }
+  using input = await openInput(source.file, terminal);
+  return await addFile(target, {
+    ...{ datasetId, path, keys, signal: terminal.signal, onRead: task.add, input: { ...input, label } },
+    ...(fileId !== undefined && { fileId }),
+  });
 }
 
 function taken(source: SourceFile, { fileId, submissionFileSize }: ListedFile): OpsError {

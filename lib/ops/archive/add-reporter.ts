@@ -1,32 +1,19 @@
 import { failureOf, problemOf } from '../../terminal/failure.ts';
 import { counted, formatBytes, formatDuration, type Output, printable } from '../../terminal/output.ts';
-import type { Progress, ProgressTask } from '../../terminal/progress.ts';
 import { opsFailure } from '../errors.ts';
 import type { AddedFile } from './add-file.ts';
 import type { AddResult } from './add-many.ts';
-import type { SourceFile } from './manifest.ts';
 
 /** Shows the outcomes of a run: a line for each file that is new or failed, and the counts. */
-export function addReporter(output: Output, progress: Progress) {
-  const tasks = new Map<SourceFile, ProgressTask>();
+export function addReporter(output: Output) {
   const counts = { added: 0, linked: 0, unchanged: 0, failed: 0 };
   let bytes = 0;
   let local = 0;
   return {
-    onStart(source: SourceFile): ProgressTask {
-      const task = progress.task(printable(source.label), source.size);
-      tasks.set(source, task);
-      return task;
-    },
-
     onResult(result: AddResult): void {
       const { source, status, ...outcome } = result;
       const { label, path, datasetId } = source;
       counts[status] += 1;
-      // A file that was not read counts as done.
-      const task = tasks.get(source) ?? progress.task(printable(label), source.size, source.size);
-      task.end();
-      tasks.delete(source);
       if (result.status === 'failed') {
         const error = problemOf(failureOf(result.error, opsFailure));
         if (output.json) output.result({ path, datasetId, status, error }, '');
@@ -67,14 +54,7 @@ export function describeAdded({ fileId, datasetId, path, status, decryptedSize, 
   return `${fileId} ${happened[status]} ${datasetId}: ${printable(path)}, ${formatBytes(decryptedSize)}, SHA-256 ${sha256}`;
 }
 
-/** Warns about what an operator may not have meant: an empty file, and the content of another file. */
-export function warnAbout(
-  output: Output,
-  label: string,
-  { decryptedSize, fileId, sameContentAs }: Partial<AddedFile>,
-): void {
+/** An empty file may not be what an operator meant. */
+export function warnAbout(output: Output, label: string, { decryptedSize }: Partial<AddedFile>): void {
   if (decryptedSize === 0) output.warn(`${printable(label)} is empty`);
-  if (sameContentAs === undefined) return;
-  const remedy = `If it was added twice: data-out-ops archive remove ${fileId}`;
-  output.warn(`${fileId} has the same content as ${printable(sameContentAs)}. ${remedy}`);
 }

@@ -2,26 +2,14 @@ import { Crypt4ghError, openHeader, publicKeyFingerprint } from '../../crypt4gh/
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import type { Target } from '../target.ts';
 
-/** What the copies of the archive's keys open. */
-export interface EscrowCheck {
-  /** Files whose header each key opens, by the key's fingerprint. A header may be for several keys. */
-  readonly opened: ReadonlyMap<string, number>;
-  /** Files that were looked at. */
-  readonly files: number;
-  /** Ids of files that none of the keys opens, at most {@link mostNamed}. */
-  readonly unopened: readonly string[];
-  /** How many of them there are. */
-  readonly lost: number;
-}
-
+/** Most files that are named. */
 const mostNamed = 10;
 
-/** Open the stored header of every file with copies of the archive's keys, without the archive's own secret. */
-export async function checkEscrow(
-  headers: Target['archiveHeaders'],
-  keys: readonly ArchiveKey[],
-  signal: AbortSignal,
-): Promise<EscrowCheck> {
+/**
+ * Open the stored header of every file with copies of the archive's keys, without the archive's own secret.
+ * @returns how many files each key opens, by its fingerprint; a header may be for several. `lost` files are opened by none
+ */
+export async function checkEscrow(headers: Target['archiveHeaders'], keys: readonly ArchiveKey[], signal: AbortSignal) {
   const opened = new Map(keys.map(({ publicKey }) => [publicKeyFingerprint(publicKey), 0]));
   const unopened: string[] = [];
   let files = 0;

@@ -5,8 +5,8 @@ import { DataOutError } from '../../errors.ts';
 import { usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 
-/** The file to archive, unread. */
-export interface Input {
+/** The file to archive, unread. Its disposal closes it, whether it was read or not. */
+export interface Input extends Disposable {
   /** Its name in messages. */
   readonly label: string;
   /** Base name of the file; `undefined` for standard input. */
@@ -15,8 +15,6 @@ export interface Input {
   readonly size: number | undefined;
   /** To be read once. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Close the file, whether it was read or not. */
-  close(): void;
 }
 
 const chunkBytes = 1 << 20;
@@ -28,14 +26,15 @@ const chunkBytes = 1 << 20;
  */
 export async function openInput(path: string, terminal: Terminal, statedSize?: number): Promise<Input> {
   if (path === '-') {
-    return { label: 'standard input', name: undefined, size: statedSize, bytes: terminal.input, close: () => {} };
+    const unnamed = { label: 'standard input', name: undefined, size: statedSize, bytes: terminal.input };
+    return { ...unnamed, [Symbol.dispose]: () => {} };
   }
   const absolute = resolve(terminal.folder, path);
   // Before it is opened: opening a named pipe waits for its writer.
   const { size } = await regularFile(absolute, path);
   const file = await open(absolute, 'r');
   const bytes = file.createReadStream({ highWaterMark: chunkBytes });
-  return { label: path, name: basename(absolute), size, bytes, close: () => void bytes.destroy() };
+  return { label: path, name: basename(absolute), size, bytes, [Symbol.dispose]: () => void bytes.destroy() };
 }
 
 /** @param label its name in errors */

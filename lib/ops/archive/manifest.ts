@@ -20,8 +20,6 @@ export interface SourceFile {
   readonly fileId: string | undefined;
 }
 
-/** Bytes. A manifest of 100,000 files is far smaller. */
-const maxManifestBytes = 64 * 2 ** 20;
 const columns = { required: ['path'], optional: ['file_id', 'submission_path', 'dataset'] };
 
 /**
@@ -43,8 +41,7 @@ export async function sourcesOfManifest(
   },
 ): Promise<readonly SourceFile[]> {
   const absolute = resolve(choices.folder, manifest);
-  const { size } = await regularFile(absolute, manifest);
-  if (size > maxManifestBytes) throw usageError('--manifest', `${manifest} has more than ${maxManifestBytes} bytes`);
+  await regularFile(absolute, manifest);
   const top = resolve(choices.folder, choices.root ?? '');
   if (!(await statOf(top, choices.root ?? '.')).isDirectory()) {
     throw usageError(top, 'with --manifest, expected the folder that its paths begin at, or nothing');

@@ -1,4 +1,5 @@
 import { DataOutError } from '../../errors.ts';
+import type { InventoryFile } from '../catalogue/inventory.ts';
 import type { Removal, RemovalOutcome } from '../catalogue/writer.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
@@ -14,9 +15,7 @@ export async function removeFile(
   removal: Removal,
 ): Promise<RemovalOutcome> {
   const { fileId, datasetId } = removal;
-  const file = await catalogue.findFile(fileId);
-  if (!file) throw new DataOutError('not_found', `there is no file ${fileId}`);
-  const { datasetIds, releasedIn, archiveFilePath, archiveLocation } = file;
+  const { datasetIds, releasedIn, archiveFilePath, archiveLocation } = await findFile({ catalogue }, fileId);
   const left = datasetId === undefined ? datasetIds : [datasetId];
   const released = releasedIn.find((id) => left.includes(id));
   if (released !== undefined) throw releasedError(fileId, released);
@@ -38,6 +37,13 @@ export async function removeFile(
     throw new OpsError('conflict', message, { cause });
   });
   return outcome;
+}
+
+/** @throws `not_found` */
+export async function findFile({ catalogue }: Pick<Target, 'catalogue'>, fileId: string): Promise<InventoryFile> {
+  const file = await catalogue.findFile(fileId);
+  if (file) return file;
+  throw new DataOutError('not_found', `there is no file ${fileId}`);
 }
 
 /** What to do about a released dataset. */

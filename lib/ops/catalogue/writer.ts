@@ -53,7 +53,7 @@ const removalOutcomes = ['removed', 'held_elsewhere', 'body_shared'] as const;
 export type RemovalOutcome = (typeof removalOutcomes)[number];
 
 /** States that a dataset can be put into. */
-export type DatasetEvent = 'registered' | 'released' | 'deprecated';
+export type DatasetEvent = 'released' | 'deprecated';
 
 /** The catalogue has what stands against a change. The message says what to do about it. */
 export class CatalogueConflictError extends Error {
@@ -81,17 +81,15 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
    * Put a file into a dataset, in one statement, so that it is added as a whole or not at all. The same registration
    * again (same stable id, same body) replaces the first and leaves one row.
    *
-   * @returns `sameContentAs`: stable id of another file with the same SHA-256 of the plaintext, or of the body; the first one in the
-   *   order of the ids
    * @throws CatalogueConflictError when the stable id has another body; nothing is changed.
    * @throws RangeError when the header is over `limits.headerBytes`.
    */
-  async registerFile(file: ArchiveRegistration): Promise<{ readonly sameContentAs: string | undefined }> {
+  async registerFile(file: ArchiveRegistration): Promise<void> {
     if (file.header.length > limits.headerBytes) {
       throw new RangeError(`expected a header of at most ${limits.headerBytes} bytes, got ${file.header.length}`);
     }
     const [entered] = await this.db.query(
-      z.object({ same_as: z.string().nullable() }),
+      idRow,
       // The other parts select from "file", which is empty when its stable id has another body.
       `with file as (
          insert into sda.files (stable_id, submission_file_path, submission_file_size, archive_file_path,
@@ -122,13 +120,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
          select file.id, given.checksum, given.type, given.source from file, given
          on conflict (file_id, type, source) do update set checksum = excluded.checksum
        )
-       select (
-         select min(other.stable_id)
-         from given
-         join sda.checksums c on lower(c.checksum) = given.checksum and c.type = given.type and c.source = given.source
-         join sda.files other on other.id = c.file_id
-         where given.type = 'SHA256' and given.source <> 'UPLOADED' and other.id <> file.id
-       ) as same_as
+       select cast(id as text) as stable_id
        from file`,
       {
         key_hash: file.keyHash,
@@ -145,7 +137,6 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
       },
     );
     if (!entered) throw new CatalogueConflictError(`file id ${file.fileId} is taken by a file with another body`);
-    return { sameContentAs: entered.same_as ?? undefined };
   }
 
   /**
@@ -223,25 +214,19 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
     return found[0]?.outcome;
   }
 
-  /** Make `event` the newest of the dataset; does nothing when it already is. */
+  /** Make `event` the newest of the dataset. Does nothing when it already is, or there is no such dataset. */
   async appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void> {
-    const found = await this.db.query(
-      idRow,
-      `with dataset as (
-         select stable_id from sda.datasets where stable_id = :dataset_id
-       ), newest as (
+    await this.db.execute(
+      `with newest as (
          select e.event, e.event_date from sda.dataset_event_log e
          where e.dataset_id = :dataset_id
          ${newestEventFirst}
          limit 1
-       ), appended as (
-         insert into sda.dataset_event_log (dataset_id, event, event_date)
-         select stable_id, :event, greatest(clock_timestamp(), (select event_date from newest)) from dataset
-         where not exists (select 1 from newest where newest.event = :event)
        )
-       select stable_id from dataset`,
+       insert into sda.dataset_event_log (dataset_id, event, event_date)
+       select stable_id, :event, greatest(clock_timestamp(), (select event_date from newest)) from sda.datasets
+       where stable_id = :dataset_id and not exists (select 1 from newest where newest.event = :event)`,
       { dataset_id: datasetId, event },
     );
-    if (found.length === 0) throw new DataOutError('not_found', `the catalogue has no dataset ${datasetId}`);
   }
 }

@@ -61,30 +61,26 @@ export function registerArchiveAdd(archive: Command, open: Open): void {
 async function addTheFile(name: string, options: AddOptions, session: Session): Promise<void> {
   const { terminal, output, progress } = session;
   if (options.dataset === undefined) throw usageError('--dataset', 'expected the dataset id');
-  const input = await openInput(name, terminal, checkSize(options.size));
-  try {
-    if (input.name === undefined && options.path === undefined) {
-      throw usageError('--path', 'standard input has no name; give one');
-    }
-    const path = checkPath('--path', options.path ?? input.name ?? '');
-    const target = await session.target();
-    const { identifiers } = target;
-    const datasetId = checkIdentifier('--dataset', options.dataset, 'dataset', identifiers);
-    const fileId =
-      options.fileId === undefined ? undefined : checkIdentifier('--file-id', options.fileId, 'file', identifiers);
-    if (fileId === undefined) checkLocalIds('--file-id', identifiers);
-    const keys = await readArchiveKeys(target.archiveKeys);
-    const task = progress.task(printable(input.label), input.size);
-    const started = terminal.now().getTime();
-    const request = { datasetId, path, input, keys, signal: terminal.signal, onRead: task.add };
-    const added = await addFile(target, { ...request, ...(fileId !== undefined && { fileId }) }).finally(progress.end);
-    const took = formatDuration(terminal.now().getTime() - started);
-    output.result({ ...added }, `${describeAdded(added)}, ${took}`);
-    warnAbout(output, input.label, added);
-    if (fileId === undefined) output.note(`note: ${added.fileId} is a local id, not one of the central archive`);
-  } finally {
-    input.close();
+  using input = await openInput(name, terminal, checkSize(options.size));
+  if (input.name === undefined && options.path === undefined) {
+    throw usageError('--path', 'standard input has no name; give one');
   }
+  const path = checkPath('--path', options.path ?? input.name ?? '');
+  const target = await session.target();
+  const { identifiers } = target;
+  const datasetId = checkIdentifier('--dataset', options.dataset, 'dataset', identifiers);
+  const { fileId } = options;
+  if (fileId === undefined) checkLocalIds('--file-id', identifiers);
+  else checkIdentifier('--file-id', fileId, 'file', identifiers);
+  const keys = await readArchiveKeys(target.archiveKeys);
+  const task = progress.task(printable(input.label), input.size);
+  const started = terminal.now().getTime();
+  const request = { datasetId, path, input, keys, signal: terminal.signal, onRead: task.add };
+  const added = await addFile(target, { ...request, ...(fileId !== undefined && { fileId }) }).finally(progress.end);
+  const took = formatDuration(terminal.now().getTime() - started);
+  output.result({ ...added }, `${describeAdded(added)}, ${took}`);
+  warnAbout(output, input.label, added);
+  if (fileId === undefined) output.note(`note: ${added.fileId} is a local id, not one of the central archive`);
 }
 
 async function addFiles(
@@ -115,15 +111,14 @@ async function addFiles(
   const files = await sourcesOfManifest(manifest, { folder, root, datasetId, patterns, onFault });
   if (files.some(({ fileId }) => fileId === undefined)) checkLocalIds('--manifest', patterns);
   const keys = await readArchiveKeys(target.archiveKeys);
-  const reporter = addReporter(output, progress);
+  const { onResult, summarize } = addReporter(output);
   const started = terminal.now().getTime();
   const total = files.reduce((sum, { size }) => sum + size, 0);
   progress.expect(total, files.length);
-  const { onStart, onResult } = reporter;
   const check = options.check === true;
-  await addMany(target, { files, keys, terminal, parallel, check, onStart, onResult }).finally(() => {
+  await addMany(target, { files, keys, terminal, parallel, check, progress, onResult }).finally(() => {
     progress.end();
-    reporter.summarize(terminal.now().getTime() - started);
+    summarize(terminal.now().getTime() - started);
   });
 }
 

@@ -46,10 +46,7 @@ Example:
 
 /** `archive-key add|show|save|check|reencrypt|remove`: the archive's Crypt4GH key pairs. */
 export function registerArchiveKey(program: Command, open: Open): void {
-  const archiveKey = program
-    .command('archive-key')
-    .description("the archive's Crypt4GH key pairs")
-    .addHelpText('after', examples('archive-key show'));
+  const archiveKey = program.command('archive-key').description("the archive's Crypt4GH key pairs");
 
   archiveKey
     .command('add')

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { forEachConcurrently } from '../../common/concurrently.ts';
-import { DataOutError } from '../../errors.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { releasedError, removeFile } from '../archive/remove-file.ts';
+import { findFile, releasedError, removeFile } from '../archive/remove-file.ts';
 import type { Target } from '../target.ts';
+import { findDataset } from './dataset.ts';
 import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
@@ -59,31 +59,20 @@ export function registerArchiveRemove(archive: Command, open: Open): void {
     });
 }
 
-/** What is to be removed: ids, and words for a person. */
-interface Found {
-  readonly fileIds: readonly string[];
-  readonly what: string;
-}
-
-/** @throws OpsError `conflict` for a released file */
-async function oneFile({ catalogue }: Target, fileId: string): Promise<Found> {
-  const file = await catalogue.findFile(fileId);
-  if (!file) throw new DataOutError('not_found', `there is no file ${fileId}`);
-  const [released] = file.releasedIn;
+/** What is to be removed: ids, and words for a person. @throws OpsError `conflict` for a released file */
+async function oneFile(target: Target, fileId: string) {
+  const { releasedIn, datasetIds, submissionFilePath, decryptedFileSize } = await findFile(target, fileId);
+  const [released] = releasedIn;
   if (released !== undefined) throw releasedError(fileId, released);
-  const named = file.datasetIds.length === 0 ? '' : ` in ${file.datasetIds.join(', ')}`;
-  return {
-    fileIds: [fileId],
-    what: `${fileId}${named}: ${file.submissionFilePath}, ${formatBytes(file.decryptedFileSize)}`,
-  };
+  const named = datasetIds.length === 0 ? '' : ` in ${datasetIds.join(', ')}`;
+  return { fileIds: [fileId], what: `${fileId}${named}: ${submissionFilePath}, ${formatBytes(decryptedFileSize)}` };
 }
 
-/** @throws OpsError `conflict` for a released dataset */
-async function filesOf({ catalogue }: Target, datasetId: string): Promise<Found> {
-  const dataset = await catalogue.findDataset(datasetId);
-  if (!dataset) throw new DataOutError('not_found', `there is no dataset ${datasetId}`);
-  if (dataset.newestEvent === 'released') throw releasedError(datasetId, datasetId);
-  const fileIds = await Array.fromAsync(catalogue.files(datasetId), ({ fileId }) => fileId);
+/** As {@link oneFile}. @throws OpsError `conflict` for a released dataset */
+async function filesOf(target: Target, datasetId: string) {
+  const { newestEvent, bytes } = await findDataset(target, datasetId);
+  if (newestEvent === 'released') throw releasedError(datasetId, datasetId);
+  const fileIds = await Array.fromAsync(target.catalogue.files(datasetId), ({ fileId }) => fileId);
   const count = fileIds.length === 1 ? 'file' : `${fileIds.length} files`;
-  return { fileIds, what: `the ${count} of ${datasetId}, ${formatBytes(dataset.bytes)}` };
+  return { fileIds, what: `the ${count} of ${datasetId}, ${formatBytes(bytes)}` };
 }

@@ -1,10 +1,11 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
-import { DataOutError } from '../../errors.ts';
 import { type Columns, formatBytes, formatFacts } from '../../terminal/output.ts';
+import { findFile } from '../archive/remove-file.ts';
 import type { InventoryFile, ListedFile } from '../catalogue/inventory.ts';
 import { registerArchiveAdd } from './archive-add.ts';
 import { registerArchiveRemove } from './archive-remove.ts';
+import { findDataset } from './dataset.ts';
 import { examples, type Open, showRows } from './session.ts';
 
 const columns: Columns<ListedFile> = [
@@ -16,10 +17,7 @@ const columns: Columns<ListedFile> = [
 
 /** `archive add|list|show|remove`: the files of the archive. */
 export function registerArchive(program: Command, open: Open): void {
-  const archive = program
-    .command('archive')
-    .description('files of the archive')
-    .addHelpText('after', examples('archive add sample.bam --dataset EGAD00000000001'));
+  const archive = program.command('archive').description('files of the archive');
   registerArchiveAdd(archive, open);
 
   archive
@@ -29,12 +27,10 @@ export function registerArchive(program: Command, open: Open): void {
     .addHelpText('after', examples('archive list --dataset EGAD00000000001'))
     .action(async ({ dataset }, command) => {
       const { target, output } = open(command);
-      const { catalogue } = await target();
-      if (dataset !== undefined && !(await catalogue.findDataset(dataset))) {
-        throw new DataOutError('not_found', `there is no dataset ${dataset}`);
-      }
+      const found = await target();
+      if (dataset !== undefined) await findDataset(found, dataset);
       const none = dataset === undefined ? 'note: there are no files yet' : 'note: the dataset has no files';
-      await showRows(output, columns, catalogue.files(dataset), none);
+      await showRows(output, columns, found.catalogue.files(dataset), none);
     });
 
   archive
@@ -44,22 +40,11 @@ export function registerArchive(program: Command, open: Open): void {
     .addHelpText('after', examples('archive show EGAF00000000001'))
     .action(async (fileId, _options, command) => {
       const { target, output } = open(command);
-      const { catalogue } = await target();
-      const file = await catalogue.findFile(fileId);
-      if (!file) throw new DataOutError('not_found', `there is no file ${fileId}`);
-      output.result(recordOf(file), describe(file));
+      const file = await findFile(await target(), fileId);
+      output.result({ ...file, keyFingerprint: fingerprintOf(file) }, describe(file));
     });
 
   registerArchiveRemove(archive, open);
-}
-
-/** Without the header. */
-function recordOf(file: InventoryFile) {
-  const { fileId, submissionFilePath, decryptedFileSize, unencryptedSha256, datasetIds, releasedIn } = file;
-  const { archiveFilePath, archiveLocation, archiveFileSize, keyHash } = file;
-  const plaintext = { submissionFilePath, decryptedFileSize, unencryptedSha256 };
-  const body = { archiveFilePath, archiveLocation, archiveFileSize, keyHash, keyFingerprint: fingerprintOf(file) };
-  return { fileId, ...plaintext, ...body, datasetIds, releasedIn };
 }
 
 /** As `archive-key show` has it. The catalogue names a key by its 32 bytes; anything else stays as it is. */

@@ -20,17 +20,8 @@ export function parseSubject(text: string): string {
   return outboxPrefix({ iss, sub });
 }
 
-/**
- * A UUID, in lower case.
- * @param source where the user finds it: `in the answer of POST /export`
- * @throws UsageError
- */
-export function parseUuid(field: string, text: string, source: string): string {
-  if (!z.guid().safeParse(text).success) throw usageError(field, `expected a UUID, as it stands ${source}`);
-  return text.toLowerCase();
-}
-
-/** The id of an export request. @throws UsageError */
+/** The id of an export request, in lower case. @throws UsageError */
 export function parseRequestId(text: string, field = '--request'): string {
-  return parseUuid(field, text, 'in the answer of POST /export');
+  if (z.guid().safeParse(text).success) return text.toLowerCase();
+  throw usageError(field, 'expected a UUID, as it stands in the answer of POST /export');
 }

@@ -1,9 +1,9 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { explainReason } from '../../contract/reasons.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { type Columns, formatBytes } from '../../terminal/output.ts';
 import type { AuditRow } from '../audit/trail.ts';
 import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
-import { explainAuditReason } from './audit-reasons.ts';
 import { type Open, showRows } from './session.ts';
 
 /** Hex digits of a recipient's outbox prefix and of a key's fingerprint in the table. With `--json` they are whole. */
@@ -23,7 +23,7 @@ const columns: Columns<AuditRow> = [
 
 const afterHelp = `
 RECIPIENT and KEY show the first ${shortDigits} digits of the outbox prefix and of the fingerprint of the public key; --json has all.
-Below the table is what its reason codes mean.
+Below the table is what the reasons of rejections and failures mean.
 
 Examples:
   data-out-ops audit --limit 20
@@ -55,8 +55,8 @@ export function registerAudit(program: Command, open: Open): void {
       const found = audit.newest({ requestId, datasetId, fileId, recipient }, limit);
       const shown = await showRows(output, columns, found, none);
       for (const reason of [...new Set(shown.map((row) => row.reason ?? ''))].sort()) {
-        const explanation = explainAuditReason(reason);
-        if (explanation !== undefined) output.note(`${reason}: ${explanation}`);
+        const explanation = explainReason(reason);
+        if (explanation) output.note(`${reason}: ${explanation.meaning}`);
       }
     });
 }

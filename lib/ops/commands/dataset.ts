@@ -2,6 +2,7 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { DataOutError } from '../../errors.ts';
 import { type Columns, counted, formatBytes, printable } from '../../terminal/output.ts';
 import type { InventoryDataset } from '../catalogue/inventory.ts';
+import type { DatasetEvent } from '../catalogue/writer.ts';
 import type { Target } from '../target.ts';
 import { examples, type Open, showRows } from './session.ts';
 
@@ -14,10 +15,7 @@ const columns: Columns<InventoryDataset> = [
 
 /** `dataset release|deprecate|show <id>` and `dataset list`. */
 export function registerDataset(program: Command, open: Open): void {
-  const dataset = program
-    .command('dataset')
-    .description('datasets and their release state')
-    .addHelpText('after', examples('dataset release EGAD00000000001'));
+  const dataset = program.command('dataset').description('datasets and their release state');
 
   for (const [verb, event, effect] of [
     ['release', 'released', 'let a dataset be exported'],
@@ -27,7 +25,7 @@ export function registerDataset(program: Command, open: Open): void {
       .command(verb)
       .description(effect)
       .argument('<id>', 'dataset id, EGAD...')
-      .addHelpText('after', `\nExample:\n  data-out-ops dataset ${verb} EGAD00000000001`)
+      .addHelpText('after', examples(`dataset ${verb} EGAD00000000001`))
       .action(async (datasetId, _options, command) => {
         const { target, output } = open(command);
         const summary = await setDatasetEvent(await target(), datasetId, event);
@@ -59,18 +57,21 @@ export function registerDataset(program: Command, open: Open): void {
     });
 }
 
-/** Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice. */
+/** Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice. @throws `not_found` */
 export async function setDatasetEvent(
   target: Pick<Target, 'catalogue'>,
   datasetId: string,
-  event: 'released' | 'deprecated',
+  event: DatasetEvent,
 ): Promise<InventoryDataset> {
-  await findDataset(target, datasetId);
   await target.catalogue.appendDatasetEvent(datasetId, event);
   return await findDataset(target, datasetId);
 }
 
-async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: string): Promise<InventoryDataset> {
+/** @throws `not_found` */
+export async function findDataset(
+  { catalogue }: Pick<Target, 'catalogue'>,
+  datasetId: string,
+): Promise<InventoryDataset> {
   const summary = await catalogue.findDataset(datasetId);
   if (summary) return summary;
   throw new DataOutError('not_found', `there is no dataset ${datasetId}: data-out-ops dataset list shows the datasets`);

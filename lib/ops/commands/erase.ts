@@ -5,6 +5,7 @@ import { counted } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { parseSubject, subjectHelp } from './arguments.ts';
+import { expectNoneStaging } from './outbox.ts';
 import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
@@ -35,7 +36,8 @@ export function registerErase(program: Command, open: Open): void {
       const receipts = await expectOnlyReceipts(target, recipient);
       for (const key of receipts) {
         terminal.signal.throwIfAborted();
-        await removeReceipt(target.outbox, key);
+        const head = await target.outbox.head(key);
+        if (head) await target.outbox.remove(key, head.etag);
       }
       const erasureId = randomUUID();
       const rows = await target.erasure.erase(recipient, erasureId);
@@ -53,21 +55,12 @@ export function registerErase(program: Command, open: Open): void {
  * @throws OpsError `conflict` while the person has containers in the outbox, or requests that are not settled
  */
 async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string): Promise<readonly string[]> {
-  const { staging, settling } = await erasure.unsettled(recipient);
-  if (staging > 0) {
-    throw new OpsError(
-      'conflict',
-      `${counted(staging, 'open request')} for this person can still stage containers; nothing was erased. Deny the ` +
-        'visa unless it is denied, and repeat the command when they are settled, in some minutes',
-    );
-  }
+  const settling = await expectNoneStaging(erasure, recipient, 'nothing was erased');
   const keys = (await Array.fromAsync(outbox.keysOf(recipient))).flat();
   const containers = keys.filter((key) => !isReceiptName(key)).length;
   if (containers > 0) {
-    throw new OpsError(
-      'conflict',
-      `the outbox has ${counted(containers, 'container')} of this person: data-out-ops outbox purge`,
-    );
+    const found = `the outbox has ${counted(containers, 'container')} of this person`;
+    throw new OpsError('conflict', `${found}: data-out-ops outbox purge`);
   }
   if (settling === 0) return keys;
   throw new OpsError(
@@ -75,9 +68,4 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
     `the service is still writing the receipts of ${counted(settling, 'request')} of this person, as after each purge; nothing ` +
       'was erased. Repeat the command in a few minutes; if it still says so after an hour, see DeliveryOverdue in docs/runbook.md',
   );
-}
-
-async function removeReceipt(outbox: Target['outbox'], key: string): Promise<void> {
-  const head = await outbox.head(key);
-  if (head) await outbox.remove(key, head.etag);
 }

@@ -5,7 +5,7 @@ import { type RetryRefusal, retryGivenUp } from '../../service/export/retry.ts';
 import { counted } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import { parseRequestId } from './arguments.ts';
-import { examples, type Open } from './session.ts';
+import type { Open } from './session.ts';
 
 const retryHelp = `
 Mend the cause first: data-out-ops audit --request ID shows it. The files are staged as if they had just been requested, so the visa
@@ -18,12 +18,9 @@ Examples:
 
 /** `exports retry`: files that were given up are staged again. */
 export function registerExports(program: Command, open: Open): void {
-  const exports = program
+  program
     .command('exports')
     .description('export requests whose files were given up')
-    .addHelpText('after', examples('exports retry a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e'));
-
-  exports
     .command('retry')
     .description('stage the given-up files of a request again')
     .argument('<request>', 'requestId of POST /export')

@@ -8,7 +8,7 @@ import { readDocument } from '../secrets/document.ts';
 import type { EditableSecret } from '../stores/json-secret.ts';
 import type { Target } from '../target.ts';
 import { checkUsername, newPassword, withPasswordOptions } from './password.ts';
-import { type Open, showRows } from './session.ts';
+import { examples, type Open, showRows } from './session.ts';
 
 /** A login as `list` shows it: of the central archive with its times, of an administrator with roles. */
 type Login = { readonly username: string } & {
@@ -59,15 +59,13 @@ export function registerLogins(program: Command, open: Open): void {
 
 function register(kindName: keyof typeof kinds, program: Command, open: Open): void {
   const kind = kinds[kindName];
-  const exampleOf = (rest: string) => `\nExample:\n  data-out-ops ${kindName} ${rest}`;
-  const adding = exampleOf(`add ${kind.example} --generate`);
-  const group = program.command(kindName).description(kind.about).addHelpText('after', adding);
+  const group = program.command(kindName).description(kind.about);
 
   const add = withPasswordOptions(group.command('add')).description(kind.adds).argument('<name>', 'user name');
   if (kind.roles) add.option('--role <role...>', 'roles; POST /export requires ADMIN', [...kind.roles]);
   add
     .option('--replace', `change an existing user's ${kind.replaces}`)
-    .addHelpText('after', adding)
+    .addHelpText('after', examples(`${kindName} add ${kind.example} --generate`))
     .action(async (name, { replace, ...options }, command) => {
       const { target, terminal, output } = open(command);
       const username = checkUsername(name);
@@ -92,7 +90,7 @@ function register(kindName: keyof typeof kinds, program: Command, open: Open): v
   group
     .command('list')
     .description(kind.lists)
-    .addHelpText('after', exampleOf('list'))
+    .addHelpText('after', examples(`${kindName} list`))
     .action(async (_options, command) => {
       const { target, output } = open(command);
       const logins: Iterable<Login> | AsyncIterable<Login> = await kind.list(await target());
@@ -103,7 +101,7 @@ function register(kindName: keyof typeof kinds, program: Command, open: Open): v
     .command(kind.end)
     .description(kind.ends)
     .argument('<name>', 'user name')
-    .addHelpText('after', exampleOf(`${kind.end} ${kind.example}`))
+    .addHelpText('after', examples(`${kindName} ${kind.end} ${kind.example}`))
     .action(async (username, _options, command) => {
       const { target, output } = open(command);
       const stores = await target();

@@ -47,10 +47,7 @@ const withFilter = optionGroup((command) =>
 
 /** `outbox list|purge`: what the outbox has of a person, a dataset or a request. */
 export function registerOutbox(program: Command, open: Open): void {
-  const outbox = program
-    .command('outbox')
-    .description('containers that recipients can download')
-    .addHelpText('after', examples('outbox list --dataset EGAD00000000001'));
+  const outbox = program.command('outbox').description('containers that recipients can download');
 
   withFilter(outbox.command('list'))
     .description('list containers in the outbox')
@@ -71,7 +68,10 @@ export function registerOutbox(program: Command, open: Open): void {
       const { output, terminal, target: connect } = open(command);
       const filter = filterOf(options);
       const target = await connect();
-      if ('recipient' in filter && !force) await expectNoneOpen(filter.recipient, target);
+      if ('recipient' in filter && !force) {
+        const instead = '; or delete the present containers with --force';
+        await expectNoneStaging(target.erasure, filter.recipient, 'nothing was deleted', instead);
+      }
       const found = await find(filter, target);
       const objects = objectsOf(found);
       if (objects.length === 0) {
@@ -106,15 +106,23 @@ function filterOf({
   return { requestId: parseRequestId(String(request)) };
 }
 
-/** @throws OpsError `conflict` while requests could stage more containers for the person, after those that are deleted */
-async function expectNoneOpen(recipient: string, { erasure }: Target): Promise<void> {
-  const { staging } = await erasure.unsettled(recipient);
-  if (staging === 0) return;
-  throw new OpsError(
-    'conflict',
-    `${counted(staging, 'open request')} of this person can still stage containers; nothing was deleted. Deny the visa ` +
-      'unless it is denied, and repeat the command when they are settled, in some minutes; or delete the present containers with --force',
-  );
+/**
+ * @param done what has not happened: `nothing was deleted`
+ * @param instead what else can be done about it
+ * @returns how many requests of the person only await their receipt
+ * @throws OpsError `conflict` while others could stage more containers for the person
+ */
+export async function expectNoneStaging(
+  erasure: Target['erasure'],
+  recipient: string,
+  done: string,
+  instead = '',
+): Promise<number> {
+  const { staging, settling } = await erasure.unsettled(recipient);
+  if (staging === 0) return settling;
+  const open = `${counted(staging, 'open request')} of this person can still stage containers; ${done}`;
+  const remedy = 'Deny the visa unless it is denied, and repeat the command when they are settled, in some minutes';
+  throw new OpsError('conflict', `${open}. ${remedy}${instead}`);
 }
 
 async function find(filter: ContainerFilter, { outbox, removal: { db, expiryDays } }: Target): Promise<Found> {
@@ -147,8 +155,7 @@ function objectsOf({ staged, unrecorded }: Found): readonly OutboxContainer[] {
 async function purge({ staged, unrecorded }: Found, { removal }: Target): Promise<ReadonlySet<string>> {
   const removed = new Set<string>();
   for (let from = 0; from < staged.length; from += chunk) {
-    const keys = await remove(staged.slice(from, from + chunk), 'purged', removal);
-    for (const key of keys) removed.add(key);
+    for (const key of await remove(staged.slice(from, from + chunk), 'purged', removal)) removed.add(key);
   }
   for (let from = 0; from < unrecorded.length; from += chunk) {
     const gone = await removeUnrecorded(unrecorded.slice(from, from + chunk), 'purged', removal);

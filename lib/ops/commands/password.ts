@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { Option } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
@@ -12,8 +13,6 @@ import { abortable } from '../archive/streams.ts';
 /** Characters of a password. A shorter one can be guessed; a longer one is probably the wrong file. */
 export const shortest = 10;
 const longest = 256;
-/** Most bytes that are read from standard input. */
-const maxInputBytes = 4096;
 
 /** The options of {@link newPassword}. A password is never one: other users of the machine can read the command line. */
 export const withPasswordOptions = optionGroup((command) =>
@@ -72,18 +71,7 @@ export async function newPassphrase(keyFile: string, file: string | undefined, t
 async function readSecret(file: string | undefined, terminal: Terminal, ask: () => Promise<string>): Promise<string> {
   if (file !== undefined) return withoutLineEnd(await readFile(resolve(terminal.folder, file), 'utf8'));
   if (terminal.ask) return await ask();
-  return withoutLineEnd(await readAll(abortable(terminal.input, terminal.signal)));
-}
-
-async function readAll(input: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of input) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > maxInputBytes) throw usageError('standard input', `expected at most ${maxInputBytes} bytes`);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  return withoutLineEnd(await text(abortable(terminal.input, terminal.signal)));
 }
 
 function withoutLineEnd(text: string): string {

@@ -8,10 +8,7 @@ import { registerVisaDenial } from './visa-denial.ts';
 
 /** `visa issue`, beside the commands of `registerVisaDenial`. */
 export function registerVisa(program: Command, open: Open): void {
-  const visa = program
-    .command('visa')
-    .description('visas and passports: issue local ones, deny stolen ones')
-    .addHelpText('after', examples('visa issue --subject jane --dataset EGAD00000000001'));
+  const visa = program.command('visa').description('visas and passports: issue local ones, deny stolen ones');
   registerVisaDenial(visa, open);
 
   // Against the local engine only: no deployed service trusts its issuer.

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { Timing } from '../../common/timing.ts';
-import { hasCode, RetirementError, type RetirementErrorCode } from './errors.ts';
+import { hasCode, OpsError, type RetirementErrorCode } from '../errors.ts';
 
 /** Version of the platform's API that the replies are read by; sent with every call. */
 const apiVersion = '2022-11-28';
@@ -58,29 +58,25 @@ export class ApiClient {
     this.options = options;
   }
 
-  /** The value, or `undefined` for what the platform does not find. @throws RetirementError */
+  /** The value, or `undefined` for what the platform does not find. @throws OpsError */
   async find<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
-    const found = await this.#read(this.options.baseUrl + path).catch((error: unknown) => {
-      if (error instanceof RetirementError && error.status === 404) return undefined;
-      throw error;
-    });
-    return found && parsed(schema, found, path);
+    const reply = await this.#read(this.options.baseUrl + path);
+    return reply.status === 404 ? undefined : parsed(schema, reply, path);
   }
 
   /**
    * Every entry of all pages.
    * @param missing what a 404 means, which also hides what the token may not see
-   * @throws RetirementError
+   * @throws OpsError
    */
-  async list<T>(path: string, schema: z.ZodType<T[]>, missing: Missing): Promise<T[]> {
+  async list<T>(path: string, schema: z.ZodType<T[]>, [code, missing]: Missing): Promise<T[]> {
     const entries: T[] = [];
     let page: string | undefined = `${this.options.baseUrl}${path}?per_page=100`;
     while (page !== undefined) {
-      const reply: Reply = await this.#read(page).catch((cause: unknown) => {
-        if (!(cause instanceof RetirementError && cause.status === 404)) throw cause;
-        const [code, text] = missing;
-        throw new RetirementError(code, `${text}, or ${this.options.tokenName} may not see it`, 404, { cause });
-      });
+      const reply: Reply = await this.#read(page);
+      if (reply.status === 404) {
+        throw new OpsError(code, `${missing}, or ${this.options.tokenName} may not see it`);
+      }
       entries.push(...parsed(schema, reply, path));
       const next = /<([^<>]+)>;\s*rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
       page = next && new URL(next, page).href;
@@ -88,14 +84,13 @@ export class ApiClient {
     return entries;
   }
 
-  /** Send a write once, with `body` as JSON. @throws RetirementError */
+  /** Send a write once, with `body` as JSON. @throws OpsError */
   async write(method: 'DELETE' | 'PATCH', path: string, body?: object): Promise<void> {
-    await this.#send(method, this.options.baseUrl + path, body).catch((error: unknown) => {
-      // The caller has just seen what it writes to.
-      if (!(error instanceof RetirementError && error.status === 404)) throw error;
-      const text = `the platform answers 404 to ${method}: ${this.options.tokenName} may see it and not change it`;
-      throw new RetirementError('access_denied', text, 404, { cause: error });
-    });
+    const { status } = await this.#send(method, this.options.baseUrl + path, body);
+    if (status !== 404) return;
+    // The caller has just seen what it writes to.
+    const text = `the platform answers 404 to ${method}: ${this.options.tokenName} may see it and not change it`;
+    throw new OpsError('access_denied', text);
   }
 
   async #read(url: string): Promise<Reply> {
@@ -115,7 +110,7 @@ export class ApiClient {
   /**
    * The one place that sends anything. It gives the token to the base URL's origin alone, follows no redirect, and takes a reply only
    * when it is whole: an empty page instead of a broken one would say that an image is gone.
-   * @throws RetirementError for a status of 300 and more, and for no answer; what the signal was aborted with
+   * @throws OpsError for a status of 300 and more except 404, and for no answer; what the signal was aborted with
    */
   async #send(method: string, address: string, body?: object): Promise<Reply> {
     const { baseUrl, token, tokenName, timeoutMs, signal, timing, record } = this.options;
@@ -123,7 +118,7 @@ export class ApiClient {
     const url = new URL(address);
     const { origin } = new URL(baseUrl);
     if (url.origin !== origin) {
-      throw new RetirementError('refused', `a reply leads to ${url.origin}, which is not ${origin}`);
+      throw new OpsError('refused', `a reply leads to ${url.origin}, which is not ${origin}`);
     }
     const call = { at: timing.now().toISOString(), method, path: url.pathname + url.search, token: tokenName };
     let seen: Pick<CallRecord, 'status' | 'requestId'> = { status: null, requestId: null };
@@ -150,14 +145,14 @@ export class ApiClient {
       record({ ...call, ...seen, failure });
       signal.throwIfAborted();
       const text = `no answer to ${method} ${url.pathname}: ${failure}`;
-      throw new RetirementError('network_failure', text, undefined, { cause: error });
+      throw new OpsError('network_failure', text, { cause: error });
     }
     record({ ...call, ...seen });
     this.scopes = reply.headers.get('x-oauth-scopes')?.match(/[^\s,]+/g) ?? this.scopes;
-    if (reply.status < 300) return reply;
-    const [code, text] = explained(reply, `${method} ${url.pathname}`, this.options);
+    if (reply.status < 300 || reply.status === 404) return reply;
+    const [code, text] = explained(reply, `${method} ${url.pathname}`, this);
     // The platform may have repeated the token in its words.
-    throw new RetirementError(code, text.replaceAll(token, '***'), reply.status);
+    throw new OpsError(code, text.replaceAll(token, '***'));
   }
 }
 
@@ -169,7 +164,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function parsed<T>(schema: z.ZodType<T>, { data, status }: Reply, path: string): T {
+function parsed<T>(schema: z.ZodType<T>, { data }: Reply, path: string): T {
   const found = schema.safeParse(data, { reportInput: true });
   if (found.success) return found.data;
   const faults = found.error.issues.map(({ path: field, input }) => {
@@ -177,7 +172,7 @@ function parsed<T>(schema: z.ZodType<T>, { data, status }: Reply, path: string):
     return `${name} is ${input === undefined && data !== undefined ? 'missing' : 'of another form'}`;
   });
   const text = `GET ${path} answered otherwise than the platform documents: ${[...new Set(faults)].join(', ')}`;
-  throw new RetirementError('unexpected_answer', `${text}; check --api-url`, status);
+  throw new OpsError('unexpected_answer', `${text}; check --api-url`);
 }
 
 /** The innermost reason, in one word where the system has one: `ECONNRESET`. */
@@ -187,13 +182,13 @@ function reasonOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message || error.name;
 }
 
-/** What a status of 300 and more means. Statuses are told apart by what an operator does next. */
+/** What a refusal means. Statuses are told apart by what an operator does next. */
 function explained(
   { status, headers, data }: Reply,
   where: string,
-  token: Pick<ApiClientOptions, 'tokenName' | 'scope'>,
+  { options, scopes }: Pick<ApiClient, 'options' | 'scopes'>,
 ): readonly [RetirementErrorCode, string] {
-  const { tokenName, scope } = token;
+  const { tokenName, scope } = options;
   // The platform's errors are `{"message": …}`.
   const { message }: { readonly message?: unknown } = Object(data);
   const said = typeof message === 'string' ? message : 'it gives no reason';
@@ -213,8 +208,7 @@ function explained(
   const singleSignOn = /url=(\S+)/.exec(headers.get('x-github-sso') ?? '')?.[1];
   if (singleSignOn)
     return ['access_denied', `${tokenName} must be authorized for single sign-on first: ${singleSignOn}`];
-  const held = headers.get('x-oauth-scopes')?.match(/[^\s,]+/g);
-  if (held && !held.includes(scope)) return ['scope_missing', missingScope(token, held)];
+  if (scopes && !scopes.includes(scope)) return ['scope_missing', missingScope(options, scopes)];
   return [/scope/i.test(said) ? 'scope_missing' : 'access_denied', `${tokenName} may not ${where}: ${said}`];
 }
 

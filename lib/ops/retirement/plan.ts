@@ -1,5 +1,5 @@
+import { OpsError, type RetirementErrorCode } from '../errors.ts';
 import { type ApiClient, missingScope } from './api-client.ts';
-import { RetirementError, type RetirementErrorCode } from './errors.ts';
 import { brokenSuffix, type ImageVersion, isMarked, type PublishedState, type Release } from './published.ts';
 import type { Retirement } from './request.ts';
 
@@ -17,7 +17,7 @@ export interface Plan {
   /** Whether all three steps are done. */
   readonly complete: boolean;
   /** Why nothing may be changed; the first is the one to report. */
-  readonly obstacles: readonly RetirementError[];
+  readonly obstacles: readonly OpsError[];
   /** Warnings for the operator; the run continues. */
   readonly warnings: readonly string[];
 }
@@ -37,7 +37,7 @@ export function makePlan(retirement: Retirement, published: PublishedState, toke
     ...parts,
     replacement: published.replacements[0],
     complete: images.length === 0 && newTitle === undefined && gitTag === undefined,
-    obstacles: found.map(([code, text]) => new RetirementError(code, text)),
+    obstacles: found.map(([code, text]) => new OpsError(code, text)),
     warnings: Array.from(warnings(retirement, parts)),
   };
 }

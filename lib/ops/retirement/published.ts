@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { OpsError } from '../errors.ts';
 import type { ApiClient } from './api-client.ts';
-import { RetirementError } from './errors.ts';
 import type { Retirement } from './request.ts';
 
 /** What readers of the release list find appended to the title of a broken release. */
@@ -58,18 +58,16 @@ export type PublishedState = Awaited<ReturnType<Published['state']>>;
 
 /** What is published of a component: the versions of its container package, and the releases and tags of its repository. */
 export class Published {
-  readonly packages: ApiClient;
-  readonly repository: ApiClient;
+  readonly #clients: Readonly<Record<'packages' | 'repository', ApiClient>>;
   readonly #retirement: Retirement;
   readonly #versions: string;
   readonly #repository: string;
   /** Of the Git tag. Its slashes stay slashes; its name was checked, so no segment leads elsewhere. */
   readonly #tag: string;
 
-  constructor(retirement: Retirement, clients: { readonly packages: ApiClient; readonly repository: ApiClient }) {
+  constructor(retirement: Retirement, clients: Readonly<Record<'packages' | 'repository', ApiClient>>) {
     const { org, package: name, repository, gitTag } = retirement;
-    this.packages = clients.packages;
-    this.repository = clients.repository;
+    this.#clients = clients;
     this.#retirement = retirement;
     this.#versions = `/orgs/${org}/packages/container/${encodeURIComponent(name)}/versions`;
     this.#repository = `/repos/${org}/${repository}`;
@@ -78,46 +76,46 @@ export class Published {
 
   /**
    * All versions of all pages, each once. Pages shift while others push or delete: a version may be on two, and may be on none.
-   * @throws RetirementError
+   * @throws OpsError
    */
   async versions(): Promise<readonly ImageVersion[]> {
     const { org, package: name } = this.#retirement;
     const missing = ['package_not_found', `${org} has no container package ${name}`] as const;
-    const listed = await this.packages.list(this.#versions, z.array(packageVersion), missing);
+    const listed = await this.#clients.packages.list(this.#versions, z.array(packageVersion), missing);
     return [...new Map(listed.map((version) => [version.id, version])).values()];
   }
 
   /** One version as it is now; `undefined` when it is gone. */
   version(id: number): Promise<ImageVersion | undefined> {
-    return this.packages.find(`${this.#versions}/${id}`, packageVersion);
+    return this.#clients.packages.find(`${this.#versions}/${id}`, packageVersion);
   }
 
   /** Send the deletion, once. */
   deleteVersion(id: number): Promise<void> {
-    return this.packages.write('DELETE', `${this.#versions}/${id}`);
+    return this.#clients.packages.write('DELETE', `${this.#versions}/${id}`);
   }
 
   release(id: number): Promise<Release | undefined> {
-    return this.repository.find(`${this.#repository}/releases/${id}`, releaseEntry);
+    return this.#clients.repository.find(`${this.#repository}/releases/${id}`, releaseEntry);
   }
 
   /** Send a new title, once, and nothing else of the release. */
   setTitle(id: number, title: string): Promise<void> {
-    return this.repository.write('PATCH', `${this.#repository}/releases/${id}`, { name: title });
+    return this.#clients.repository.write('PATCH', `${this.#repository}/releases/${id}`, { name: title });
   }
 
   /** What the Git tag points to, which is enough to make it again; `undefined` when there is none. */
   async gitTag(): Promise<{ readonly sha: string } | undefined> {
-    const found = await this.repository.find(`${this.#repository}/git/ref/${this.#tag}`, reference);
+    const found = await this.#clients.repository.find(`${this.#repository}/git/ref/${this.#tag}`, reference);
     if (found !== undefined && found.ref !== `refs/tags/${this.#retirement.gitTag}`) {
-      throw new RetirementError('refused', `asked for another Git tag, the platform answers with ${found.ref}`);
+      throw new OpsError('refused', `asked for another Git tag, the platform answers with ${found.ref}`);
     }
     return found && { sha: found.object.sha };
   }
 
   /** Send the deletion, once. */
   deleteGitTag(): Promise<void> {
-    return this.repository.write('DELETE', `${this.#repository}/git/refs/${this.#tag}`);
+    return this.#clients.repository.write('DELETE', `${this.#repository}/git/refs/${this.#tag}`);
   }
 
   /** Look at everything, with both tokens: a token that is refused stops the run before anything is changed. */
@@ -126,7 +124,11 @@ export class Published {
     const versions = await this.versions();
     // All of them, drafts among them: without its Git tag a release is a draft, which asking by tag does not find.
     const missing = ['repository_not_found', `${org} has no repository ${repository}`] as const;
-    const releases = await this.repository.list(`${this.#repository}/releases`, z.array(releaseEntry), missing);
+    const releases = await this.#clients.repository.list(
+      `${this.#repository}/releases`,
+      z.array(releaseEntry),
+      missing,
+    );
     return {
       images: tagged(versions, imageTag),
       replacements: tagged(versions, replacementImageTag),

@@ -1,5 +1,5 @@
 import { invalidRequest, type Violation } from '../../errors.ts';
-import { RetirementError } from './errors.ts';
+import { OpsError } from '../errors.ts';
 
 /** What an operator asks to be retired, as typed. `version` is the broken one, `replacement` the one to use instead. */
 export interface RetirementOptions extends Readonly<Record<keyof typeof forms, string>> {
@@ -31,7 +31,7 @@ const longestTag = 128;
 
 /**
  * Check a request before anything is asked.
- * @throws RetirementError `replacement_equal`, `tag_mismatch`
+ * @throws OpsError `replacement_equal`, `tag_mismatch`
  */
 export function checkRetirement({ tag: named, alsoRemoveTags = [], noRelease, ...names }: RetirementOptions) {
   const { component, version, replacement } = names;
@@ -48,14 +48,14 @@ export function checkRetirement({ tag: named, alsoRemoveTags = [], noRelease, ..
   if (violations.length > 0) throw invalidRequest(violations);
 
   if (replacement === version) {
-    throw new RetirementError('replacement_equal', `the replacement is the broken version itself, ${version}`);
+    throw new OpsError('replacement_equal', `the replacement is the broken version itself, ${version}`);
   }
   // What may stand before the version in the Git tag of a component.
   const stems = [...['-', '-v', '/', '/v', '@', '@v'].map((sign) => `${component}${sign}`), 'v', ''];
   const stem = stems.find((each) => gitTag === `${each}${version}`);
   if (stem === undefined) {
     const expected = stems.map((each) => `${each}${version}`).join(', ');
-    throw new RetirementError('tag_mismatch', `the Git tag ${gitTag} is none of ${expected}`);
+    throw new OpsError('tag_mismatch', `the Git tag ${gitTag} is none of ${expected}`);
   }
   return {
     ...names,

@@ -1,9 +1,8 @@
 import { failureOf } from '../../terminal/failure.ts';
 import { printable } from '../../terminal/output.ts';
 import { expectConsent, type Session } from '../commands/session.ts';
-import { opsFailure } from '../errors.ts';
+import { OpsError, opsFailure } from '../errors.ts';
 import { ApiClient, type ApiClientOptions, type CallRecord } from './api-client.ts';
-import { RetirementError } from './errors.ts';
 import { makePlan, type Plan } from './plan.ts';
 import { Published } from './published.ts';
 import type { Retirement } from './request.ts';
@@ -27,7 +26,7 @@ interface Progress {
   readonly calls: CallRecord[];
 }
 
-/** Plan one retirement, and with `apply` carry it out. @throws RetirementError, UsageError */
+/** Plan one retirement, and with `apply` carry it out. @throws OpsError, UsageError */
 export async function runRetirement(
   retirement: Retirement,
   session: Session,
@@ -81,7 +80,7 @@ async function proceed(
   if (!plan.complete) {
     if (!apply) return say('Nothing was changed. Add --apply to carry this out.');
     const question = { todo: `retire ${component} ${version} for good`, word, otherwise: 'nothing was changed' };
-    await expectConsent(terminal, question, yes, (why) => new RetirementError('not_confirmed', why));
+    await expectConsent(terminal, question, yes, (why) => new OpsError('not_confirmed', why));
     // A run that stops half-way has told each step that is proven.
     for (const step of steps) {
       const result = await step({ retirement, plan, published, timing, signal, note });
@@ -93,7 +92,7 @@ async function proceed(
   }
   const points = checklist(retirement, state, teamTold);
   const open = points.find(({ point, done }) => point !== 'team_told' && !done);
-  if (open) throw new RetirementError('not_proven', `at the end this does not hold: ${open.text}; run again`);
+  if (open) throw new OpsError('not_proven', `at the end this does not hold: ${open.text}; run again`);
   progress.checklist = points;
   progress.announcement = announcement(retirement, terminal.now());
   say(points.map(({ text, done }) => `[${done ? 'x' : ' '}] ${text}`).join('\n'));

@@ -1,5 +1,5 @@
 import type { Timing } from '../../common/timing.ts';
-import { hasCode, RetirementError } from './errors.ts';
+import { hasCode, OpsError } from '../errors.ts';
 import { type Plan, sameTags } from './plan.ts';
 import { brokenSuffix, type ImageVersion, isMarked, type Published, tagged } from './published.ts';
 import type { Retirement } from './request.ts';
@@ -33,7 +33,7 @@ export const steps: readonly ((work: Work) => Promise<StepResult>)[] = [removeIm
  * Look; when it is not done, act once and look until it shows. The effect of a write whose answer was lost is also found so.
  * @param read what is left to do, as it is now; `undefined` when nothing is
  * @param unproven what to say when the platform said yes and it still does not show
- * @throws RetirementError what refused the change, or `not_proven`
+ * @throws OpsError what refused the change, or `not_proven`
  */
 async function apply<Left>(
   { timing, signal }: Work,
@@ -53,11 +53,11 @@ async function apply<Left>(
     if (delay > 0) await timing.sleep(delay * 1000, signal);
     if ((await read()) === undefined) return 'done';
   }
-  throw failure ?? new RetirementError('not_proven', unproven);
+  throw failure ?? new OpsError('not_proven', unproven);
 }
 
-function changed(text: string): RetirementError {
-  return new RetirementError('changed_meanwhile', `${text} now, which is not what the plan said; run again`);
+function changed(text: string): OpsError {
+  return new OpsError('changed_meanwhile', `${text} now, which is not what the plan said; run again`);
 }
 
 /** The first step: delete the version that carries exactly the tag, and prove that none does. */
@@ -65,7 +65,7 @@ async function removeImage(work: Work): Promise<StepResult> {
   const { published, retirement } = work;
   const { imageTag } = retirement;
   const { image } = work.plan;
-  /** @throws RetirementError unless it is the very version of the plan, with the very tags */
+  /** @throws OpsError unless it is the very version of the plan, with the very tags */
   const expectPlanned = ({ id, tags }: ImageVersion) => {
     if (image?.id === id && sameTags(image.tags, tags) && tags.includes(imageTag)) return;
     throw changed(`version ${id} carries ${tags.join(', ') || 'no tag'}`);
@@ -119,7 +119,7 @@ async function markRelease(work: Work): Promise<StepResult> {
     note(`3. Change the release title from "${planned.title}" to "${title}", and nothing else.`);
     note('4. Press "Update release" ("Save draft" for a draft).');
     const text = `${cause.message}. Change the title by hand as said above, then run the same command again`;
-    throw new RetirementError('not_marked', text, undefined, { cause });
+    throw new OpsError('not_marked', text, { cause });
   });
   return { step, outcome, detail: outcome === 'done' ? `"${title}" (was "${planned.title}")` : `"${title}"` };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorName } from '../../service/stores/aws-failure.ts';
-import { expectThat } from './expect-that.ts';
+import { OpsError } from '../errors.ts';
 import type { Run } from './run.ts';
 
 /** One line of the suite. */
@@ -37,6 +37,11 @@ export class NotApplicable extends Error {
 /** @throws NotApplicable when the deployment has no direct API */
 export function needsDirectApi({ apis }: Run): void {
   if (!apis.includes('direct')) throw new NotApplicable('the deployment has no direct API');
+}
+
+/** What was expected does not hold: the check has failed. @throws OpsError `verification_failed` */
+export function expectThat(condition: boolean, otherwise: string): asserts condition {
+  if (!condition) throw new OpsError('verification_failed', otherwise);
 }
 
 /** @param passed ids of the checks that passed before; gets the id of this one */

@@ -6,8 +6,7 @@ import { outputs } from '../../contract/outputs.ts';
 import { idPart } from '../../service/containers/container-name.ts';
 import { s3Client } from '../../service/stores/clients.ts';
 import { removeFile } from '../archive/remove-file.ts';
-import { RdsSmokeRows } from '../catalogue/smoke-rows.ts';
-import { setDatasetEvent } from '../commands/dataset.ts';
+import { smokeRows } from '../catalogue/smoke-rows.ts';
 import { removeSmokeObjects } from '../stores/smoke-objects.ts';
 import { type Deployment, databaseOf, targetOf } from '../target.ts';
 import type { Check } from './check.ts';
@@ -25,7 +24,7 @@ const settleSeconds = 90;
 export async function removeRuns(deployment: Deployment, requestId = ''): Promise<readonly string[]> {
   const target = targetOf(deployment);
   const { catalogue, outbox } = target;
-  const rows = new RdsSmokeRows(databaseOf(deployment));
+  const rows = smokeRows(databaseOf(deployment));
   const client = s3Client(deployment.clientOptions('s3'));
   const found: string[] = [];
   const removeObjects = async (bucket: 'ArchiveBucketName' | 'OutboxBucketName', prefix: string) => {
@@ -34,7 +33,7 @@ export async function removeRuns(deployment: Deployment, requestId = ''): Promis
   };
   const datasets = await rows.datasets();
   // Nothing more is staged from now on.
-  for (const id of datasets) if (await catalogue.findDataset(id)) await setDatasetEvent(target, id, 'deprecated');
+  for (const id of datasets) await catalogue.appendDatasetEvent(id, 'deprecated');
   // What is being staged still appears. The next run finds what is staged even later.
   const giveUp = Date.now() + settleSeconds * 1000;
   while (Date.now() < giveUp && (await rows.areUnderWay(requestId))) await pause(1000);
@@ -55,8 +54,8 @@ export async function removeRuns(deployment: Deployment, requestId = ''): Promis
     await rows.remove(datasetId);
     found.push(datasetId);
   }
-  // Bodies whose row was never written, and the probes.
-  for (const bucket of [outputs.archiveBucket, outputs.outboxBucket]) await removeObjects(bucket, smokeIdPrefix);
+  // Bodies whose row was never written.
+  await removeObjects(outputs.archiveBucket, smokeIdPrefix);
   found.push(...(await rows.removeUsers()).map((username) => `user ${username}`));
   found.push(...(await removeAdministrators(target.administrators)).map((username) => `administrator ${username}`));
   return found;

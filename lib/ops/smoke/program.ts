@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
-import { outputs } from '../../contract/outputs.ts';
 import { operatorFiles } from '../../contract/synth.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { warnOfCommit } from '../../terminal/git-warning.ts';
@@ -10,10 +9,9 @@ import { type Columns, createOutput, type Output } from '../../terminal/output.t
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { opsFailure } from '../errors.ts';
-import { findDeployment, type GlobalOptions, targetOf } from '../target.ts';
-import { type CheckResult, runCheck } from './check.ts';
+import { findDeployment, type GlobalOptions } from '../target.ts';
+import { type CheckResult, expectThat, runCheck } from './check.ts';
 import { removal, removeRuns } from './clean-up.ts';
-import { expectThat } from './expect-that.ts';
 import { makeIssuer, readIssuer, visasBy } from './issuer.ts';
 import { type Expected, type RunIds, runIds, startRun } from './run.ts';
 import { suite } from './suite.ts';
@@ -23,8 +21,8 @@ type SmokeOptions = GlobalOptions & {
   readonly [Name in 'visa' | 'dataset' | 'issuer']?: string | undefined;
 } & { readonly cleanUp?: boolean | undefined };
 
-/** What settings say. `stage` is the suffix of the stack names. The local engine has the defaults. */
-export type SmokeSettings = Readonly<Record<'local' | 'deployed', Expected & { readonly stage?: string | undefined }>>;
+/** What settings say. The local engine has the defaults. */
+type SmokeSettings = Readonly<Record<'local' | 'deployed', Expected>>;
 
 /** Room for a suffix in the names of users and objects. */
 const datasetForm = /^SMOKE-[A-Za-z0-9-]{1,60}$/;
@@ -95,13 +93,10 @@ async function test(options: SmokeOptions, terminal: Terminal, output: Output, s
     output.result({ removed: found }, found.length === 0 ? 'nothing was left' : `removed ${found.join(', ')}`);
     return;
   }
-  const { connection, outputs: stack } = deployment;
+  const { connection } = deployment;
   const expected = isDeployed ? settings.deployed : settings.local;
-  const urls = { proxyUrl: stack[outputs.proxyUrl], dataOutUrl: stack[outputs.dataOutUrl] };
   await using run = startRun({
-    ...{ ids, deployment, expected, target: targetOf(deployment), signal: terminal.signal },
-    access: { ...(connection ?? newUsers(ids.username)), ...urls },
-    stage: isDeployed ? options.stage : expected.stage,
+    ...{ ids, deployment, expected, signal: terminal.signal, access: connection ?? newUsers(ids.username) },
     ...(await visasOf(options, connection, ids, terminal)),
   });
   const results: CheckResult[] = [];

@@ -6,20 +6,27 @@ import { DeliveryApi, type ListedFile } from '../../client/api/delivery-api.ts';
 import { Transport } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
-import { stackNames } from '../../contract/outputs.ts';
-import { generateKeyPair } from '../../crypt4gh/index.ts';
-import { findResource } from '../stores/stacks.ts';
-import { type Deployment, localDeployment, type Target, targetOf } from '../target.ts';
-import { expectThat } from './expect-that.ts';
-import type { ArchivedFile } from './files.ts';
+import { outputs } from '../../contract/outputs.ts';
+import { formatPublicKey, generateKeyPair } from '../../crypt4gh/index.ts';
+import type { AddedFile } from '../archive/add-file.ts';
+import { OpsError } from '../errors.ts';
+import { type Deployment, localDeployment, targetOf } from '../target.ts';
 import { type IssueVisa, visasBy } from './issuer.ts';
 import { sendOverWire, type WireReply, type WireRequest } from './wire.ts';
 
 /** Requests until a throttled one is given up. */
 const throttledAttempts = 8;
 
-/** Where the service is, and who may use it. */
-export type Access = Pick<Connection, 'proxyUrl' | 'dataOutUrl' | 'admin' | 'archiveUser'> & {
+/** A file of a run, and what the archive made of it. */
+export interface ArchivedFile extends AddedFile {
+  readonly content: Buffer;
+}
+
+/** What the check `archive` calls its files. */
+export type FileName = 'empty' | 'notes' | 'large' | 'awkward' | 'reads' | 'index';
+
+/** Who may use the service. */
+export type Access = Pick<Connection, 'admin' | 'archiveUser'> & {
   /** A user of the administrators' secret that is not one. @default - none is known */
   readonly withoutRole?: Connection['admin'];
 };
@@ -61,30 +68,26 @@ export type ApiName = 'delivery' | 'direct';
 interface RunParts {
   readonly ids: RunIds;
   readonly deployment: Deployment;
-  readonly target: Target;
   readonly expected: Expected;
   readonly access: Access;
   readonly visa: string;
   /** `undefined` when no test issuer is at hand. */
   readonly issueVisa?: IssueVisa | undefined;
   readonly signal: AbortSignal;
-  /** Suffix of the stack names. */
-  readonly stage?: string | undefined;
   /** Called with each reply that a row of the conformance suite got. */
   readonly onReply?: ((operation: string, request: WireRequest, reply: WireReply) => void) | undefined;
 }
 
 /** What checks hand on to later ones. */
 interface Found {
-  /** Set by the check `archive`. */
+  /** Set by the check `archive`, which what uses them needs. */
   files: readonly ArchivedFile[];
+  file: Readonly<Record<FileName, ArchivedFile>>;
   hidden: ArchivedFile | undefined;
   /** Set by the check `export`. */
   requestId: string;
   /** Set by the check `outbox`: the containers. */
   listed: readonly ListedFile[];
-  /** Set by the check `ticket`. */
-  part: string | undefined;
 }
 
 /** One run of the suite on one deployment. Dispose of it at the end: it ends connections. */
@@ -100,21 +103,28 @@ export async function startLocalRun(
   const issueVisa = visasBy(connection.issuer);
   const visa = await issueVisa(ids.username, ids.datasetId, new Date());
   const access = { ...connection, ...parts };
-  return startRun({ ...parts, ids, deployment, target: targetOf(deployment), access, issueVisa, visa });
+  return startRun({ ...parts, ids, deployment, access, issueVisa, visa });
 }
 
 export function startRun(parts: RunParts) {
-  const { access, visa, signal, deployment } = parts;
-  const { proxyUrl, dataOutUrl, admin, archiveUser } = access;
+  const { visa, signal, deployment } = parts;
+  const { admin, archiveUser } = parts.access;
+  const { [outputs.proxyUrl]: proxyUrl, [outputs.dataOutUrl]: dataOutUrl } = deployment.outputs;
   const transport = new Transport({ userAgent: 'data-out-smoke' });
-  const found: Found = { files: [], hidden: undefined, requestId: '', listed: [], part: undefined };
+  const found: Found = {
+    files: [],
+    file: {} as Found['file'],
+    hidden: undefined,
+    requestId: '',
+    listed: [],
+  };
   const urlOf = (api: ApiName) => {
     const url = api === 'delivery' ? proxyUrl : dataOutUrl;
     if (url === undefined) throw new Error('the deployment has no direct API');
     return url.replace(/\/$/, '');
   };
   return {
-    ...{ ...parts, ...found, transport, urlOf, recipient: generateKeyPair() },
+    ...{ ...parts, ...found, transport, urlOf, target: targetOf(deployment), recipient: generateKeyPair() },
     /** Those that the deployment has, whatever the settings say. */
     apis: (dataOutUrl === undefined ? ['delivery'] : ['delivery', 'direct']) as readonly ApiName[],
     /** What no refusal may repeat. */
@@ -124,30 +134,17 @@ export function startRun(parts: RunParts) {
     asAdministrator: { authorization: basicAuthorization(admin) },
     asReader: { authorization: `Bearer ${visa}` },
 
-    /** Exports. */
-    administrator: () => new DeliveryApi(connect({ proxyUrl, basic: async () => admin, transport })),
     /** Lists and downloads. */
     researcher: (token = visa) =>
       new DeliveryApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
-    /** A resource of the stacks: see {@link findResource}. */
-    resource: (type: string, begin: string) =>
-      findResource(Object.values(stackNames(parts.stage)), { type, begin }, deployment.clientOptions('cloudFormation')),
+    /** Ask for the export of a dataset. @returns the reply, which has one of these statuses */
+    export(id: string, visaToken: string, ...statuses: number[]): Promise<WireReply> {
+      const body = JSON.stringify({ id, visaToken, userPublicKey: formatPublicKey(this.recipient.publicKey) });
+      const headers = { ...this.asAdministrator, 'content-type': 'application/json' };
+      return this.ask('delivery', `export/${parts.expected.archiveKind}`, { headers, body }, ...statuses);
+    },
     /** What is behind a presigned address. */
     download: async (url: string | URL) => buffer((await transport.send({ url: new URL(url), signal })).body),
-
-    // Files that the check `archive` made: see its list.
-    get notes(): ArchivedFile {
-      return fileAt(this.files, 1);
-    },
-    get large(): ArchivedFile {
-      return fileAt(this.files, 2);
-    },
-    get awkward(): ArchivedFile {
-      return fileAt(this.files, 3);
-    },
-    get reads(): ArchivedFile {
-      return fileAt(this.files, 4);
-    },
 
     /** Send one request, and again after the wait that a throttled API asks for. */
     async send(api: ApiName, request: WireRequest): Promise<WireReply> {
@@ -161,19 +158,12 @@ export function startRun(parts: RunParts) {
     /** Send a GET or, with a body, a POST. @throws OpsError for another status than these */
     async ask(api: ApiName, path: string, asked: Pick<WireRequest, 'headers' | 'body'>, ...statuses: number[]) {
       const reply = await this.send(api, { method: asked.body === undefined ? 'GET' : 'POST', path, ...asked });
+      if (statuses.includes(reply.status)) return reply;
       const [, code] = /"code":"(\w+)"/.exec(reply.text) ?? [];
       const what = `${reply.status}, expected ${statuses.join(' or ')}${code === undefined ? '' : ` (${code})`}`;
-      expectThat(statuses.includes(reply.status), what);
-      return reply;
+      throw new OpsError('verification_failed', what);
     },
 
     [Symbol.asyncDispose]: () => transport.close(),
   };
-}
-
-/** Of the files that the check `archive` made. */
-function fileAt(files: readonly ArchivedFile[], index: number): ArchivedFile {
-  const found = files[index];
-  if (found === undefined) throw new Error('the files were not archived');
-  return found;
 }

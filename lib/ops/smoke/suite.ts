@@ -1,20 +1,15 @@
 import type { Check } from './check.ts';
-import { alarmChecks } from './checks/alarms.ts';
-import { databaseChecks } from './checks/database.ts';
-import { archive, deliveryChecks } from './checks/delivery.ts';
+import { archive, deliveryChecks, presigned } from './checks/delivery.ts';
 import { exportChecks, visa } from './checks/export.ts';
-import { storageChecks } from './checks/storage.ts';
 import { leftovers } from './clean-up.ts';
 import { conformanceChecks } from './conformance/operations.ts';
 import { users } from './users.ts';
 
+/** The main job until the files are staged, and afterwards. */
+export const mainPath = { before: [archive, ...exportChecks], after: deliveryChecks };
+
 /** The suite, in its order: the same for the local engine and for deployed stacks. */
 export const suite: readonly Check[] = [
-  ...[visa, leftovers, users, archive],
-  ...exportChecks,
-  ...deliveryChecks,
-  ...conformanceChecks,
-  ...storageChecks,
-  ...databaseChecks,
-  ...alarmChecks,
+  ...[visa, leftovers, users, ...mainPath.before, ...mainPath.after],
+  ...[...conformanceChecks, presigned],
 ];

@@ -7,7 +7,7 @@ import type { Target } from '../target.ts';
 import type { Check } from './check.ts';
 import type { Access } from './run.ts';
 
-type Users = Required<Pick<Access, 'admin' | 'archiveUser' | 'withoutRole'>>;
+type Users = Required<Access>;
 
 /** Users for one run, which no deployment knows yet. Their passwords are random. */
 export function newUsers(username: string): Users {
@@ -18,7 +18,7 @@ export function newUsers(username: string): Users {
 /** Make the users of a run known: two of the administrators' secret, and one of the central archive. */
 export async function saveUsers(
   { administrators, archiveUsers }: Pick<Target, 'administrators' | 'archiveUsers'>,
-  { admin, archiveUser, withoutRole }: Pick<Access, keyof Users>,
+  { admin, archiveUser, withoutRole }: Access,
 ): Promise<void> {
   await archiveUsers.save(archiveUser.username, await hashPassword(archiveUser.password));
   const { users } = await readAdministrators(administrators);

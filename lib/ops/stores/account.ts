@@ -9,7 +9,7 @@ import * as z from 'zod';
 import { errorName, errorStatus } from '../../service/stores/aws-failure.ts';
 import { type AwsClientOptions, forOperators, rdsDataClient } from '../../service/stores/clients.ts';
 import { DataApi } from '../../service/stores/rds/data-api.ts';
-import { describeStack, regionOf } from './stacks.ts';
+import { outputsOf, regionOf } from './stacks.ts';
 
 /** Whether passwords are restricted, and whether the owner may set them anyway. */
 const passwordsRow = z.object({ restricted: z.string(), manager: z.boolean() });
@@ -29,15 +29,15 @@ export function awsAccount({ signal, ...options }: AwsClientOptions & { readonly
   const rds = new RDSClient(at);
   const s3 = new S3Client({ ...at, forcePathStyle: options.endpoint !== undefined });
   return {
-    /** Account and ARN of the credentials, and the region. @throws MissingRegionError */
+    /** Account and ARN of the credentials, and the region. @throws UsageError without one */
     async identity() {
       const region = await regionOf(sts);
       const { Account: id = '', Arn: arn = '' } = await sts.send(new GetCallerIdentityCommand({}), stop);
       return { id, arn, region };
     },
 
-    /** State and outputs of a stack; `undefined` when there is none. */
-    stack: (name: string) => describeStack(new CloudFormationClient(at), name, stop),
+    /** Outputs of a stack; `undefined` when there is none. */
+    stack: (name: string) => outputsOf(new CloudFormationClient(at), name, stop),
 
     /** Concurrent invocations that the account may have, and those of them that no function has reserved. */
     async lambdaConcurrency() {

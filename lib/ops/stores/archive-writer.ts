@@ -39,15 +39,10 @@ export class S3ArchiveWriter {
   /**
    * Store all bytes of `source` under `key`. On failure nothing becomes visible and what was sent is dropped.
    *
-   * @param options.expectedSize bytes to come; needed above 78 GiB, where 10,000 parts of 8 MiB end. If it is too low,
-   *   the upload fails.
+   * @param expectedSize bytes to come; needed above 78 GiB, where 10,000 parts of 8 MiB end. If it is too low, the upload fails.
    */
-  async upload(
-    key: string,
-    source: AsyncIterable<Uint8Array>,
-    options: { readonly expectedSize?: number } = {},
-  ): Promise<{ size: number }> {
-    const partSize = Math.max(defaultPartSize, Math.ceil((options.expectedSize ?? 0) / maxParts));
+  async upload(key: string, source: AsyncIterable<Uint8Array>, expectedSize = 0): Promise<{ size: number }> {
+    const partSize = Math.max(defaultPartSize, Math.ceil(expectedSize / maxParts));
     const chunks = inChunks(source, partSize);
     try {
       const { value: first = new Uint8Array() } = await chunks.next();

@@ -1,9 +1,7 @@
 import { DeleteObjectsCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
-import { storeFailure } from '../../service/stores/aws-failure.ts';
-import { abortAll, uploadsBelow } from './unfinished-uploads.ts';
 
 /**
- * Delete the objects of a bucket whose keys begin with `prefix`, and abort the uploads to such keys.
+ * Delete the objects of a bucket whose keys begin with `prefix`. The rules of the buckets abort unfinished uploads.
  *
  * @param prefix of a smoke test. An empty one is refused: it would mean the whole bucket
  * @returns how many were removed
@@ -15,19 +13,15 @@ export async function removeSmokeObjects(
 ): Promise<number> {
   if (!/^([0-9a-f]{64}\/SMOKE_2d|SMOKE-)/.test(prefix)) throw new RangeError(`${prefix} names no smoke test`);
   let removed = 0;
-  try {
-    for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix })) {
-      const objects = (page.Contents ?? []).map(({ Key }) => ({ Key }));
-      if (objects.length === 0) continue;
-      const { Errors = [] } = await client.send(
-        new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: objects, Quiet: true } }),
-      );
-      const [refused] = Errors;
-      if (refused) throw Object.assign(new Error(`${refused.Key}: ${refused.Message}`), { name: refused.Code });
-      removed += objects.length;
-    }
-    return removed + (await abortAll(client, bucket, await uploadsBelow(client, bucket, prefix)));
-  } catch (error) {
-    throw storeFailure(error, `the bucket ${bucket}`);
+  for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix })) {
+    const objects = (page.Contents ?? []).map(({ Key }) => ({ Key }));
+    if (objects.length === 0) continue;
+    const { Errors = [] } = await client.send(
+      new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: objects, Quiet: true } }),
+    );
+    const [refused] = Errors;
+    if (refused) throw Object.assign(new Error(`${refused.Key}: ${refused.Message}`), { name: refused.Code });
+    removed += objects.length;
   }
+  return removed;
 }

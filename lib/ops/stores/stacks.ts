@@ -1,23 +1,15 @@
-import {
-  CloudFormationClient,
-  DescribeStacksCommand,
-  paginateListStackResources,
-} from '@aws-sdk/client-cloudformation';
+import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { DataOutError } from '../../errors.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
 import { type AwsClientOptions, forOperators } from '../../service/stores/clients.ts';
-
-/** Neither the options, the environment nor the shared configuration files name a valid region. */
-export class MissingRegionError extends Error {
-  override readonly name = 'MissingRegionError';
-}
+import { usageError } from '../../terminal/errors.ts';
 
 /**
  * Outputs of deployed stacks, all in one object, and the region they were found in. For the operator's tool; functions
  * do not use it.
  *
  * @param signal ends the wait for CloudFormation
- * @throws MissingRegionError
+ * @throws UsageError when neither options, environment nor configuration files name a valid region
  */
 export async function readStackOutputs(
   stackNames: readonly string[],
@@ -28,66 +20,38 @@ export async function readStackOutputs(
   const region = await regionOf(client);
   const found: Record<string, string> = {};
   for (const name of stackNames) {
-    const stack = await describeStack(client, name, signal && { abortSignal: signal }).catch((error: unknown) => {
+    const outputs = await outputsOf(client, name, signal && { abortSignal: signal }).catch((error: unknown) => {
       throw storeFailure(error, `CloudFormation in ${region}`);
     });
-    if (!stack) {
-      throw new DataOutError(
-        'not_found',
-        `there is no stack ${name} in ${region}: look at --stage, --region and AWS_PROFILE, or deploy it`,
-      );
+    if (!outputs) {
+      const remedy = 'look at --stage, --region and AWS_PROFILE, or deploy it';
+      throw new DataOutError('not_found', `there is no stack ${name} in ${region}: ${remedy}`);
     }
-    Object.assign(found, stack.outputs);
+    Object.assign(found, outputs);
   }
   return { outputs: found, region };
 }
 
-/** The region that a client works in. @throws MissingRegionError */
+/** The region that a client works in. @throws UsageError */
 export async function regionOf({ config }: { readonly config: { region(): Promise<string> } }): Promise<string> {
-  return await config.region().catch((cause: unknown) => {
-    throw new MissingRegionError('no usable AWS region', { cause });
+  return await config.region().catch(() => {
+    throw usageError('--region', 'there is no valid region: say one, or set AWS_REGION');
   });
 }
 
-/** State and outputs of a stack; `undefined` when there is none. @throws the errors of CloudFormation */
-export async function describeStack(
+/** Outputs of a stack; `undefined` when there is none. @throws the errors of CloudFormation */
+export async function outputsOf(
   client: CloudFormationClient,
   name: string,
   stop: { readonly abortSignal?: AbortSignal } = {},
-): Promise<{ readonly status: string; readonly outputs: Readonly<Record<string, string>> } | undefined> {
+): Promise<Readonly<Record<string, string>> | undefined> {
   try {
     const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: name }), stop);
     const outputs = stack?.Outputs?.map(({ OutputKey: key = '', OutputValue: value = '' }) => [key, value] as const);
-    return stack && { status: stack.StackStatus ?? '', outputs: Object.fromEntries(outputs ?? []) };
+    return stack && Object.fromEntries(outputs ?? []);
   } catch (error) {
     // CloudFormation has no separate error for this: an unknown name is a validation error.
     if (errorName(error) === 'ValidationError') return undefined;
     throw error;
-  }
-}
-
-/**
- * Name or ARN of a resource of deployed stacks, as `Ref` gives it; `undefined` when there is none.
- * @param wanted.type such as `AWS::SNS::Topic`
- * @param wanted.begin of its logical id
- */
-export async function findResource(
-  stackNames: readonly string[],
-  wanted: { readonly type: string; readonly begin: string },
-  options: AwsClientOptions,
-): Promise<string | undefined> {
-  const client = new CloudFormationClient(options);
-  try {
-    for (const StackName of stackNames) {
-      for await (const { StackResourceSummaries: page } of paginateListStackResources({ client }, { StackName })) {
-        const found = page?.find(
-          ({ ResourceType: type, LogicalResourceId: id }) => type === wanted.type && id?.startsWith(wanted.begin),
-        );
-        if (found) return found.PhysicalResourceId;
-      }
-    }
-    return undefined;
-  } catch (error) {
-    throw storeFailure(error, 'CloudFormation');
   }
 }

@@ -14,7 +14,7 @@ const commands = blocks.filter(({ language }) => language === 'sh' || language =
  * the agent of htslib's plug-in, which refuses to run as root.
  */
 function problemOf({ page, language, comment, text }: Block): string | undefined {
-  if (comment === 'needs AWS') return /\b(aws|cdk)\b/.test(text) ? undefined : 'needs no AWS';
+  if (comment === 'needs AWS') return /\b(aws|cdk|preflight)\b/.test(text) ? undefined : 'needs no AWS';
   if (language === 'powershell' || comment === 'needs Windows') {
     return language === 'powershell' && comment === 'needs Windows' ? undefined : 'is not PowerShell for Windows';
   }

@@ -7,7 +7,7 @@ import { denyListBytes } from '../../../lib/contract/deny-list.ts';
 import { limits } from '../../../lib/contract/limits.ts';
 import { encryptHeader, headerLimits } from '../../../lib/crypt4gh/index.ts';
 import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
-import { concurrencyOf } from '../../../lib/ops/preflight/checks.ts';
+import { concurrencyOf } from '../../../lib/ops/preflight/preflight.ts';
 import { mostBodyBytes } from '../../../lib/regions/htsget/request.ts';
 import { largestSmallBody } from '../../../lib/service/containers/plan.ts';
 import { inlinedBytes } from '../../../lib/service/direct/htsget/serve-ticket.ts';
@@ -105,7 +105,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/decisions/exports.md', 'at most # files', filesPerReceipt],
   ['docs/operators.md', 'use up to # at once', concurrency.queues],
   ['docs/operators.md', 'the direct API reserves #', concurrency.reserved],
-  ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
+  ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/preflight.ts', 'alwaysUnreserved')],
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
   ['docs/operations.md', '`Migrate` can take # minutes', minutes('functions.ts', 'Migrate')],
   ['docs/operations.md', 'until # days after `outboxExpiryDays`', lateDays],

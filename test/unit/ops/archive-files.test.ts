@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unavailable } from '../../../lib/errors.ts';
 import { CatalogueConflictError } from '../../../lib/ops/catalogue/writer.ts';
-import { makeOpsWorld, type OpsWorld, runTool, type ToolRun } from '../../helpers/ops-world.ts';
+import { makeOpsWorld, type OpsWorld, rowsOf, runTool } from '../../helpers/ops-world.ts';
 import { blocksOf } from '../../helpers/pages.ts';
 
 let folder: string;
@@ -25,11 +25,6 @@ const addStudy = (argv: string[], choices = {}) => {
   execFileSync('bash', ['-ec', manifestLine], { cwd: folder });
   return run(['archive', 'add', 'study', '--manifest', 'files.csv', ...argv], choices);
 };
-const jsonOf = ({ stdout }: ToolRun) =>
-  stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
 const archived = () =>
   [...world.files.values()]
     .map(({ fileId, submissionFilePath: path }) => ({ path, datasets: [...(world.memberships.get(fileId) ?? [])] }))
@@ -64,13 +59,13 @@ describe('archive add of several files', () => {
     await addStudy(['--dataset', 'EGAD1']);
     await put({ 'study/c': 'ccc' });
     const again = await addStudy(['--dataset', 'EGAD1', '--json', '--parallel', '1']);
-    expect(jsonOf(again).map(({ path, status }) => [path, status])).toEqual([
+    expect(rowsOf(again).map(({ path, status }) => [path, status])).toEqual([
       ['a', 'unchanged'],
       ['b', 'unchanged'],
       ['c', 'added'],
       [undefined, undefined],
     ]);
-    expect(jsonOf(again).at(-1)).toEqual({ summary: { added: 1, linked: 0, unchanged: 2, failed: 0, bytes: 3 } });
+    expect(rowsOf(again).at(-1)).toEqual({ summary: { added: 1, linked: 0, unchanged: 2, failed: 0, bytes: 3 } });
     expect(uploads()).toBe(3);
     expect((await addStudy(['--dataset', 'EGAD1'])).stderr).toContain(
       '3 files: 0 added (0 B in 0 ms), 3 already present',
@@ -121,14 +116,14 @@ describe('archive add of several files', () => {
       { path: 'b', datasets: ['EGAD2'] },
       { path: 'first/a', datasets: ['EGAD1'] },
     ]);
-    expect(jsonOf(await add(...argv, '--json')).map(({ status }) => status)).toEqual([
+    expect(rowsOf(await add(...argv, '--json')).map(({ status }) => status)).toEqual([
       'unchanged',
       'unchanged',
       undefined,
     ]);
     // Into one more dataset, by the id.
     await put({ 'more.csv': 'path,file_id,submission_path\nstudy/a,EGAF1,first/a\n' });
-    expect(jsonOf(await add('--manifest', 'more.csv', '--dataset', 'EGAD2', '--json'))[0]).toMatchObject({
+    expect(rowsOf(await add('--manifest', 'more.csv', '--dataset', 'EGAD2', '--json'))[0]).toMatchObject({
       status: 'linked',
     });
     await put({ 'other.csv': 'path,file_id,submission_path\nstudy/a,EGAF9,first/a\n' });
@@ -176,7 +171,7 @@ describe('archive list and show', () => {
     expect((await run(['archive', 'list'])).stdout).toBe(
       'FILE   DATASET  SIZE  PATH\nEGAF1  EGAD1     1 B  a\nEGAF2  EGAD2     2 B  x/b\n',
     );
-    expect(jsonOf(await run(['archive', 'list', '--dataset', 'EGAD2', '--json']))).toEqual([
+    expect(rowsOf(await run(['archive', 'list', '--dataset', 'EGAD2', '--json']))).toEqual([
       {
         fileId: 'EGAF2',
         submissionFilePath: 'x/b',
@@ -201,7 +196,7 @@ describe('archive list and show', () => {
     expect(stdout).toContain(`archive key  ${fingerprint}\n`);
     expect((await run(['archive-key', 'show'])).stdout).toContain(`fingerprint ${fingerprint}, for new files\n`);
     const json = await run(['archive', 'show', 'EGAF1', '--json']);
-    expect(jsonOf(json)[0]).toMatchObject({ fileId: 'EGAF1', unencryptedSha256: digest, releasedIn: ['EGAD1'] });
+    expect(rowsOf(json)[0]).toMatchObject({ fileId: 'EGAF1', unencryptedSha256: digest, releasedIn: ['EGAD1'] });
     expect(json.stdout).not.toContain('header');
     expect((await run(['archive', 'show', 'EGAF404'])).exitCode).toBe(4);
   });
@@ -257,12 +252,9 @@ describe('archive remove', () => {
 
   test('a dataset: all its files, but those that another dataset holds only leave it', async () => {
     await add('a', '--dataset', 'EGAD2', '--file-id', 'EGAF1');
-    const { exitCode, stdout } = await remove('--dataset', 'EGAD1', '--yes', '--json');
-    expect(exitCode).toBe(0);
-    const outcomes = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const removed = await remove('--dataset', 'EGAD1', '--yes', '--json');
+    expect(removed.exitCode).toBe(0);
+    const outcomes = rowsOf(removed);
     expect(outcomes).toMatchObject([
       { fileId: 'EGAF1', outcome: 'held_elsewhere' },
       { fileId: 'EGAF2', outcome: 'removed' },

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { formatPublicKey } from '../../../lib/crypt4gh/index.ts';
 import { verifyPassword } from '../../../lib/service/http/passwords.ts';
 import { keyVector, manifest, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
-import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
+import { inputOf, makeOpsWorld, type OpsWorld, rowsOf, runTool } from '../../helpers/ops-world.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -130,11 +130,7 @@ describe('archive-key', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toContain('-----BEGIN CRYPT4GH PUBLIC KEY-----');
     expect(stdout + stderr).not.toContain('PRIVATE');
-    const shown = await run(['archive-key', 'show', '--json']);
-    const keys = shown.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const keys = rowsOf(await run(['archive-key', 'show', '--json']));
     expect(keys.map((key) => key.newest)).toEqual([true, false]);
     expect(stdout).toContain(keys[0].fingerprint);
     expect(keys[1].publicKey).toBe(formatPublicKey(world.archiveKey.publicKey));

@@ -1,29 +1,32 @@
+import { hash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { parseKeySet } from '../../../client/api/receipts/key-set.ts';
 import { verifyReceipt } from '../../../client/api/receipts/verify-receipt.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
+import { decrypt, encrypt, headerLength } from '../../../crypt4gh/index.ts';
 import { idPart } from '../../../service/containers/container-name.ts';
 import { formatBytes } from '../../../terminal/output.ts';
+import { addFile } from '../../archive/add-file.ts';
 import { setDatasetEvent } from '../../commands/dataset.ts';
 import { OpsError } from '../../errors.ts';
 import { readArchiveKeys } from '../../secrets/archive-keys.ts';
-import { type Check, NotApplicable, needsDirectApi, poll } from '../check.ts';
-import { expectThat } from '../expect-that.ts';
-import { type ArchivedFile, archiveFile, expectContainer, sha256 } from '../files.ts';
+import { type Check, expectThat, NotApplicable, needsDirectApi, poll } from '../check.ts';
 import { readsBai, readsBam } from '../reads.ts';
-import type { Run } from '../run.ts';
+import type { ArchivedFile, FileName, Run } from '../run.ts';
 import { rejected } from './export.ts';
 
 /** How long a receipt may take that the settings do not expect. */
 const unexpectedReceiptSeconds = 10;
 /** The sizes take every way: no body, one that is read, and one over 8 MiB that S3 copies. The fourth id needs encoding in a path. */
 const files = [
-  { id: '1', path: 'empty.txt', content: 0 },
-  { id: '2', path: 'prøve (1)/notes.txt', content: 6000 },
-  { id: '3', path: 'genome.bam', content: 9 * 1024 * 1024 },
-  { id: 'a b+c%d/é', path: 'prøve (2)/notes.txt', content: 200_000, isContainer: true },
-  { id: '5', path: 'reads.bam', content: readsBam },
-  { id: '6', path: 'reads.bam.bai', content: readsBai },
-] as const;
+  ['empty', '1', 'empty.txt', Buffer.alloc(0)],
+  ['notes', '2', 'prøve (1)/notes.txt', randomBytes(6000)],
+  ['large', '3', 'genome.bam', randomBytes(9 * 1024 * 1024)],
+  ['awkward', 'a b+c%d/é', 'prøve (2)/notes.txt', randomBytes(200_000)],
+  ['reads', '5', 'reads.bam', readsBam],
+  ['index', '6', 'reads.bam.bai', readsBai],
+] as const satisfies readonly (readonly [FileName, string, string, Buffer])[];
 
 export const archive: Check = {
   id: 'archive',
@@ -33,14 +36,16 @@ export const archive: Check = {
   async run(run) {
     const { target, ids, signal } = run;
     const keys = await readArchiveKeys(target.archiveKeys);
-    const add = ({ id, ...file }: (typeof files)[number], datasetId: string) => {
-      const fileId = `${datasetId}-${id}`;
-      return archiveFile(target, { ...file, datasetId, fileId, bodyPrefix: `${ids.datasetId}/`, keys, signal });
+    const add = async ([name, id, path, content]: (typeof files)[number], datasetId: string): Promise<ArchivedFile> => {
+      const plain = Readable.from([content]);
+      // One is a container already.
+      const bytes = name === 'awkward' ? encrypt(plain, { recipients: [keys[0].publicKey] }) : plain;
+      const request = { datasetId, fileId: `${datasetId}-${id}`, path, bodyPrefix: `${ids.datasetId}/`, keys, signal };
+      return { ...(await addFile(target, { ...request, input: { label: path, size: undefined, bytes } })), content };
     };
-    const added: ArchivedFile[] = [];
-    for (const file of files) added.push(await add(file, ids.datasetId));
+    for (const file of files) run.file = { ...run.file, [file[0]]: await add(file, ids.datasetId) };
+    run.files = Object.values(run.file);
     run.hidden = await add(files[1], ids.hiddenId);
-    run.files = added;
     const { files: count, bytes } = await setDatasetEvent(target, ids.datasetId, 'released');
     return `${ids.datasetId}, ${count} files, ${formatBytes(bytes)}`;
   },
@@ -71,7 +76,27 @@ const download: Check = {
       const { url } = await run.researcher().location(name, run);
       await expectContainer(await run.download(url), file, run.recipient.privateKey);
     }
-    return `${run.files.length} files decrypted, SHA-256 is right`;
+    return `${run.files.length} files decrypted, with the bytes that were archived`;
+  },
+};
+
+/** Not of the main path: what the documentation of S3 leaves open. */
+export const presigned: Check = {
+  id: 'presigned',
+  title: 'an address serves ranges, and no HEAD',
+  needs: ['outbox'],
+  remedy: 'Check the clock of this machine, and the policy of the outbox bucket.',
+  async run(run) {
+    const { transport, signal } = run;
+    const { url, size } = await run.researcher().location(run.listed.at(-1)?.name ?? '', run);
+    const part = await transport.send({ url, headers: { range: 'bytes=10-19' }, signal });
+    const found = `${part.status}, ${(await buffer(part.body)).length} bytes, ${part.header('content-range')}`;
+    expectThat(found === `206, 10 bytes, bytes 10-19/${size}`, `range: ${found}`);
+    const refused = await transport.send({ method: 'HEAD', url, signal });
+    await refused.discard();
+    expectThat(refused.status === 403, `HEAD: ${refused.status}, expected 403`);
+    const disposition = part.header('content-disposition') === undefined ? 'absent' : 'there';
+    return `206 and 403; Content-Disposition on 206 is ${disposition}`;
   },
 };
 
@@ -95,6 +120,9 @@ const receipt: Check = {
     const { jti, complete, files: claimed } = await verifyReceipt(jws, keys);
     expectThat(jti === requestId && complete, 'it is not of this request, or says that files are missing');
     expectThat(claimed.length === run.files.length, `it lists ${claimed.length} files, not ${run.files.length}`);
+    // S3 compared them when each container was complete.
+    const isSummed = claimed.every(({ crc64nvme }) => crc64nvme !== undefined);
+    expectThat(isSummed, 'a container was staged without a checksum: the archive bucket has none of its body');
     return `${claimed.length} files, signature is right`;
   },
 };
@@ -107,7 +135,8 @@ const direct: Check = {
   remedy: 'Check the log of the function Datasets, then of DirectFile.',
   async run(run) {
     needsDirectApi(run);
-    const { files, large, awkward, recipient } = run;
+    const { files, recipient } = run;
+    const { large, awkward } = run.file;
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
       run.ask('direct', path, { headers: { ...run.asReader, ...headers } }, 200);
     const pathOf = ({ fileId }: ArchivedFile) => `files/${encodeURIComponent(fileId)}`;
@@ -122,7 +151,7 @@ const direct: Check = {
     const { headers, bytes } = await get(pathOf(large));
     const promised = headers['content-length'];
     expectThat(promised === String(bytes.length), `Content-Length is ${promised}, not ${bytes.length}`);
-    expectThat(sha256(bytes) === large.sha256, 'the SHA-256 of the plaintext is another one');
+    expectThat(bytes.equals(large.content), 'the plaintext is another one');
     const ways: string[] = [];
     for (const file of [awkward, large]) {
       const key = { 'public-key': Buffer.from(recipient.publicKey).toString('base64') };
@@ -135,6 +164,17 @@ const direct: Check = {
     return `a plaintext, and containers ${ways.join(' and ')}`;
   },
 };
+
+/**
+ * Opens a container and compares body and plaintext with what was archived.
+ * @throws OpsError `verification_failed`; Crypt4ghError
+ */
+async function expectContainer(container: Buffer, file: ArchivedFile, privateKey: Uint8Array): Promise<void> {
+  const body = container.subarray(headerLength(container) ?? container.length);
+  expectThat(hash('sha256', body) === file.archivedSha256, `the body of ${file.path} is not the one in the archive`);
+  const plaintext = await buffer(decrypt([container], { privateKeys: [privateKey] }));
+  expectThat(plaintext.equals(file.content), `the plaintext of ${file.path} is another one`);
+}
 
 function allListed(run: Run) {
   return Array.fromAsync(run.researcher().list(run));

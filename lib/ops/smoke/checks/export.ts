@@ -1,6 +1,4 @@
-import { formatPublicKey } from '../../../crypt4gh/index.ts';
-import { type Check, NotApplicable, poll } from '../check.ts';
-import { expectThat } from '../expect-that.ts';
+import { type Check, expectThat, NotApplicable, poll } from '../check.ts';
 
 /**
  * One cause has one line: the checks that use the visa need this one. It asks the authorizer of the outbox, which every deployment
@@ -41,12 +39,8 @@ const accepted: Check = {
     'A 401 for minutes: check whether the function reads the secret of the output AdminSecretArn. A 404: was archiveKind in private/settings.ts deployed? Otherwise see the log of the function Export.',
   async run(run) {
     const started = Date.now();
-    const userPublicKey = formatPublicKey(run.recipient.publicKey);
-    const body = JSON.stringify({ id: run.ids.datasetId, visaToken: run.visa, userPublicKey });
-    const headers = { ...run.asAdministrator, 'content-type': 'application/json' };
     run.requestId = await poll(run, administratorSeconds, 'the administrator is still refused', async () => {
-      const path = `export/${run.expected.archiveKind}`;
-      const { status, text } = await run.ask('delivery', path, { headers, body }, 200, 401);
+      const { status, text } = await run.export(run.ids.datasetId, run.visa, 200, 401);
       // Functions read the secret of the administrators again within a minute.
       return status === 401 ? undefined : String(JSON.parse(text).requestId);
     });
@@ -82,18 +76,17 @@ export const rejected: Check = {
   needs: ['exported'],
   remedy: 'Check the log of ConsumeExport. If something was staged without a right, stop the exports and report it.',
   async run(run) {
-    const { ids, issueVisa, expected, target, signal } = run;
+    const { ids, issueVisa, target, signal } = run;
     if (!issueVisa) throw new NotApplicable('only a test issuer signs the visas that must be rejected');
     const visaFor = (datasetId: string, age = 0) =>
       issueVisa(`${ids.username}-other`, datasetId, new Date(Date.now() - age));
-    const order = { kind: expected.archiveKind, publicKey: formatPublicKey(run.recipient.publicKey) };
     const attempts = [
       ['not_released', ids.hiddenId, await visaFor(ids.hiddenId)],
       ['not_entitled', ids.datasetId, await visaFor(ids.hiddenId)],
       ['visa_expired', ids.datasetId, await visaFor(ids.datasetId, 2 * hour)],
     ] as const;
     for (const [reason, id, visa] of attempts) {
-      const { requestId } = await run.administrator().export({ ...order, type: 'datasetId', id, visa }, { signal });
+      const { requestId } = JSON.parse((await run.export(id, visa, 200)).text);
       const newest = async () => (await Array.fromAsync(target.audit.newest({ requestId }, 1)))[0];
       const row = await poll(run, rejectionSeconds, `the audit trail has no row of ${reason}`, newest);
       const found = `"${row.event}" because of "${row.reason}"`;

@@ -1,5 +1,5 @@
 import { directChallenge, proxyChallenge } from '../../../contract/http.ts';
-import { expectThat } from '../expect-that.ts';
+import { expectThat } from '../check.ts';
 import type { Run } from '../run.ts';
 import type { WireReply, WireRequest } from '../wire.ts';
 import type { Operation } from './request.ts';

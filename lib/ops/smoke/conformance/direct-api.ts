@@ -11,12 +11,12 @@ const sized = (size: number): Answer => ({ status: 200, headers: { 'x-file-size'
 const containing = (start: string): Answer => ({ status: 200, holds: ({ text }) => text.startsWith(start) });
 
 /** Of 6,000 bytes. */
-const wholeNotes: Answer = { ...sized(6000), holds: ({ bytes }, { notes }) => bytes.equals(notes.content) };
+const wholeNotes: Answer = { ...sized(6000), holds: ({ bytes }, { file: { notes } }) => bytes.equals(notes.content) };
 const rangeOfNotes = (range: string, start: number, end: number): Row => [
   `range: bytes=${range}`,
   {
     ...{ status: 206, headers: { 'content-range': `bytes ${start}-${end - 1}/6000` } },
-    holds: ({ bytes }, { notes }) => bytes.equals(notes.content.subarray(start, end)),
+    holds: ({ bytes }, { file: { notes } }) => bytes.equals(notes.content.subarray(start, end)),
   },
 ];
 
@@ -50,7 +50,7 @@ const file: Entry = {
   ],
 };
 
-const isNotes = shows(({ id, size }, { notes }) => id === notes.fileId && size === notes.decryptedSize);
+const isNotes = shows(({ id, size }, { file: { notes } }) => id === notes.fileId && size === notes.decryptedSize);
 const hasUrl = shows(
   ({ url, headers: [first] }, run) =>
     url.startsWith(`${run.urlOf('direct')}/files/`) && first.startsWith('Authorization: Bearer '),
@@ -197,7 +197,7 @@ export const compatibility: Table = {
     rows: [['?per_page=50001', 400]],
   },
   'direct GET /ega/{version}/files/{fileId}': {
-    answer: shows(({ fileId, fileSize }, { notes }) => fileId === notes.fileId && fileSize === 6016),
+    answer: shows(({ fileId, fileSize }, { file: { notes } }) => fileId === notes.fileId && fileSize === 6016),
   },
   'direct GET /htsget/files/{id}': firstRead,
 };

@@ -119,15 +119,9 @@ function hiddenRows({ caller, path }: Operation): readonly Row[] {
 /** Pages of another origin that ask for what is not safe (docs/api.md, `foreign_origin`; RFC 9110 § 9.2.1). */
 function pageRows({ method }: Operation, right: Answer): readonly Row[] {
   if (method !== 'POST') return [];
-  const foreign = [
-    ...[
-      'origin: http://localhost:1',
-      'origin: https://127.0.0.1',
-      'sec-fetch-site: cross-site',
-      'sec-fetch-site: {nothing}',
-    ],
-    ...['sec-fetch-site: same-site', 'sec-fetch-site: cross-site | content-type: text/plain'],
-  ];
+  const sites = ['cross-site', '{nothing}', 'same-site', 'cross-site | content-type: text/plain'];
+  const origins = ['http://localhost:1', 'https://127.0.0.1'];
+  const foreign = [...origins.map((each) => `origin: ${each}`), ...sites.map((each) => `sec-fetch-site: ${each}`)];
   return [...each('403 foreign_origin', ...foreign), ...each(right, 'origin: {origin}', 'sec-fetch-site: none')];
 }
 

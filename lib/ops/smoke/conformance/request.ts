@@ -43,6 +43,8 @@ const needs = (value: string | undefined, otherwise: string) => {
   return value;
 };
 
+const keyOf = ({ recipient }: Run) => Buffer.from(recipient.publicKey).toString('base64');
+
 /** What names in braces mean: in a path, and in a row. */
 const values: Readonly<Record<string, Value>> = {
   archive_kind: ({ expected }) => expected.archiveKind,
@@ -52,24 +54,29 @@ const values: Readonly<Record<string, Value>> = {
   datasetId: ({ ids }) => ids.datasetId,
   hiddenDataset: ({ ids }) => ids.hiddenId,
   hidden: ({ hidden }) => hidden?.fileId,
-  fileId: ({ notes }) => notes.fileId,
-  object_id: ({ notes }) => notes.fileId,
-  id: ({ reads }) => reads.fileId,
-  empty: ({ files }) => files[0]?.fileId,
-  large: ({ large }) => large.fileId,
-  awkward: ({ awkward }) => awkward.fileId,
+  fileId: ({ file: { notes } }) => notes.fileId,
+  object_id: ({ file: { notes } }) => notes.fileId,
+  id: ({ file: { reads } }) => reads.fileId,
+  empty: ({ file: { empty } }) => empty.fileId,
+  large: ({ file: { large } }) => large.fileId,
+  awkward: ({ file: { awkward } }) => awkward.fileId,
   name: () => 'notes.txt',
-  path: ({ notes }) => `${notes.path}.c4gh`,
+  path: ({ file: { notes } }) => `${notes.path}.c4gh`,
   access_id: () => 'plaintext',
   version: () => 'v2',
-  part: ({ part }) => part,
-  key: ({ recipient }) => Buffer.from(recipient.publicKey).toString('base64'),
+  /** Parts have addresses that only tickets name. */
+  part: async (run) => {
+    const path = `htsget/reads/${encodeURIComponent(run.file.reads.fileId)}`;
+    const { text } = await run.ask('direct', path, { headers: { ...run.asReader, 'public-key': keyOf(run) } }, 200);
+    return decodeURIComponent(/htsget\/parts\/[^/"]+\/([^/"?]+)/.exec(text)?.[1] ?? '');
+  },
+  key: keyOf,
   armoured: ({ recipient }) => JSON.stringify(formatPublicKey(recipient.publicKey)).slice(1, -1),
   unbroken: ({ recipient }) => formatPublicKey(recipient.publicKey).replaceAll('\n', ''),
   /** A right order of 65,536 bytes. */
-  padded: ({ files: [file], visa, recipient }) =>
+  padded: ({ file: { empty }, visa, recipient }) =>
     JSON.stringify({
-      id: file?.fileId,
+      id: empty.fileId,
       type: 'fileId',
       visaToken: visa,
       userPublicKey: formatPublicKey(recipient.publicKey),

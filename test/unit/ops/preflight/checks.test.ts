@@ -1,15 +1,16 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { settings } from '../../../../bin/settings.ts';
+import { SettingsError } from '../../../../lib/infra/check-settings.ts';
 import type { Settings } from '../../../../lib/infra/settings.ts';
-import { askAccount } from '../../../../lib/ops/preflight/checks.ts';
+import { askAccount, runPreflight } from '../../../../lib/ops/preflight/preflight.ts';
 import type { AwsAccount } from '../../../../lib/ops/stores/account.ts';
+import { makeTerminal } from '../../../helpers/ops-world.ts';
 import { templatesOf } from '../../../helpers/synthesized.ts';
 
-const stack = { status: 'CREATE_COMPLETE', outputs: {} };
 /** An account before the first deployment, which is ready for the settings of the repository. */
 const ready: AwsAccount = {
   identity: async () => ({ id: '123456789012', arn: 'arn:aws:iam::123456789012:user/ada', region: 'eu-north-1' }),
-  stack: async (name) => (name === 'CDKToolkit' ? { ...stack, outputs: { BootstrapVersion: '28' } } : undefined),
+  stack: async (name) => (name === 'CDKToolkit' ? { BootstrapVersion: '28' } : undefined),
   lambdaConcurrency: async () => ({ all: 1000, unreserved: 1000 }),
   auroraServerless: async () => ({ offered: true, dataApi: true }),
   apiGatewayLogRole: async () => undefined,
@@ -65,13 +66,13 @@ const refusal = (words: string) => ({
 test.each<[string, string, string, Partial<AwsAccount>, Partial<Settings>?]>([
   ['account', 'wrong', 'as arn:', {}, { target: { account: '999999999999', region: 'eu-west-1' } }],
   ['bootstrap', 'wrong', 'there is no stack CDKToolkit', { stack: async () => undefined }],
-  ['bootstrap', 'wrong', 'needed is 6', { stack: async () => ({ ...stack, outputs: { BootstrapVersion: '5' } }) }],
+  ['bootstrap', 'wrong', 'needed is 6', { stack: async () => ({ BootstrapVersion: '5' }) }],
   ['lambda', 'wrong', '10 in all, 10 unreserved', unreserved(10)],
   ['lambda', 'wrong', '100 must stay unreserved', unreserved(299)],
   ['lambda', 'fine', 'the stacks reserve 200', unreserved(300)],
   ['lambda', 'wrong', '33 must stay unreserved', unreserved(32), off],
   ['lambda', 'fine', 'the stacks reserve 0', unreserved(33), off],
-  ['lambda', 'look', '299 unreserved', { ...unreserved(299), stack: async () => stack }],
+  ['lambda', 'look', '299 unreserved', { ...unreserved(299), stack: async () => ({}) }],
   ['log-role', 'look', 'arn:r would be replaced', { apiGatewayLogRole: async () => 'arn:r' }],
   ['log-role', 'wrong', 'the account has none', {}, { apiGatewayLogRole: 'present' }],
   ['log-role', 'fine', 'arn:r', { apiGatewayLogRole: async () => 'arn:r' }, { apiGatewayLogRole: 'present' }],
@@ -119,4 +120,25 @@ test('a question that AWS refuses or does not answer changes its own line alone'
       expect([name, lines.length, changed.map((line) => line.result)]).toEqual([name, usual.size, [result]]);
     }
   }
+});
+
+describe('the command', () => {
+  const run = async (templates: () => Promise<readonly object[]>) => {
+    const { terminal, said } = makeTerminal();
+    const account = () => ({ ...ready, stack: async () => undefined });
+    const inputs = { settings, engineVersion: '18', account, templates };
+    return { exitCode: await runPreflight([], terminal, inputs), ...said };
+  };
+
+  test('ends with 1 and a remedy when a line is wrong', async () => {
+    const { exitCode, stdout, stderr } = await run(async () => []);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^CDK bootstrap +wrong +there is no stack CDKToolkit +Give npx cdk bootstrap\.$/m);
+    expect(stderr).toBe('preflight: 1 of 5 checks are wrong: bootstrap\n');
+  });
+
+  test('asks nothing when the settings cannot work', async () => {
+    const refused = await run(() => Promise.reject(new SettingsError('private/settings.ts cannot work')));
+    expect(refused).toEqual({ exitCode: 2, stdout: '', stderr: 'preflight: private/settings.ts cannot work\n' });
+  });
 });

@@ -142,7 +142,6 @@ describe('the migrations', () => {
       'data_out_newest_dataset_event',
       'data_out_files_of_dataset',
       'data_out_dataset_by_reference',
-      'data_out_files_by_checksum',
       'data_out_files_by_body',
       'data_out_files_by_path',
       'data_out_files_without_user',

@@ -174,7 +174,7 @@ describe('S3ArchiveWriter', () => {
   it('makes parts large enough for the expected size', async () => {
     // 10,000 parts of 9 MiB; a source that is shorter than one part is put in one piece.
     const size = 8 * mebibyte + 5;
-    await writer().upload('expected', source(size, mebibyte), { expectedSize: 90_000 * mebibyte });
+    await writer().upload('expected', source(size, mebibyte), 90_000 * mebibyte);
     expect(server.requests.map(({ action }) => action)).toEqual(['PutObject']);
     expect((await stored('expected')).equals(expected(size))).toBe(true);
   });

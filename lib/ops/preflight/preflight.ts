@@ -1,10 +1,15 @@
 import { stackNames } from '../../contract/outputs.ts';
+import { SettingsError } from '../../infra/check-settings.ts';
 import type { ExistingBucket, ExistingDatabase, Settings } from '../../infra/settings.ts';
 import { errorName } from '../../service/stores/aws-failure.ts';
-import { type AwsAccount, isNotAllowed } from '../stores/account.ts';
+import { type Columns, createOutput } from '../../terminal/output.ts';
+import { createProgram, runProgram } from '../../terminal/program.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { OpsError, opsFailure } from '../errors.ts';
+import { type AwsAccount, type awsAccount, isNotAllowed } from '../stores/account.ts';
 
 /** One line of the preflight. */
-export interface PreflightResult {
+interface PreflightResult {
   /** Stable, for scripts. */
   readonly id: string;
   readonly check: string;
@@ -14,11 +19,12 @@ export interface PreflightResult {
   readonly remedy?: string;
 }
 
-/** What a question found out. */
-export type Outcome = Pick<PreflightResult, 'result' | 'found' | 'remedy'>;
-export const fine = (found: string): Outcome => ({ result: 'fine', found });
-export const review = (found: string, remedy: string): Outcome => ({ result: 'look', found, remedy });
-export const wrong = (found: string, remedy: string): Outcome => ({ result: 'wrong', found, remedy });
+const columns: Columns<PreflightResult> = [
+  ['CHECK', ({ check }) => check],
+  ['RESULT', ({ result }) => result],
+  ['FOUND', ({ found }) => found],
+  ['WHAT TO DO', ({ remedy }) => remedy],
+];
 
 /** What the deployment is to be. */
 export interface Planned {
@@ -30,16 +36,57 @@ export interface Planned {
 }
 type Asked = Planned & { readonly account: AwsAccount; readonly region: string };
 
+/** What a question found out. */
+type Outcome = Pick<PreflightResult, 'result' | 'found' | 'remedy'>;
+const fine = (found: string): Outcome => ({ result: 'fine', found });
+const review = (found: string, remedy: string): Outcome => ({ result: 'look', found, remedy });
+const wrong = (found: string, remedy: string): Outcome => ({ result: 'wrong', found, remedy });
+
 /** Stacks of this version name it in their manifest: `requiresBootstrapStackVersion`. */
 const bootstrapVersion = 6;
 /** AWS Lambda keeps so many invocations free of reservations (developer guide, reserved concurrency). */
 const alwaysUnreserved = 100;
 
+/** Asks whether a deployment can succeed. @returns the exit code: 0 when nothing is wrong */
+export async function runPreflight(
+  argv: readonly string[],
+  terminal: Terminal,
+  inputs: Omit<Planned, 'templates'> & {
+    readonly account: typeof awsAccount;
+    /** Synthesizes both stacks. @throws SettingsError */
+    readonly templates: () => Promise<readonly object[]>;
+  },
+): Promise<number> {
+  const about = {
+    name: 'preflight',
+    description: 'Ask the account before the first deployment whether it can succeed.',
+    help: `It asks with the credentials that the AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...), and changes nothing.
+A line that is wrong makes the exit code 1. docs/smoke-test.md has more.`,
+    examples: ['npm run preflight', 'npm run preflight -- --region eu-north-1'],
+  };
+  const program = createProgram(terminal, about, (command) =>
+    command.option('--region <region>', 'AWS region (default: from the settings, $AWS_REGION or the profile)'),
+  );
+  program.action(async ({ region = inputs.settings.target?.region, json = false, quiet = false }) => {
+    const { signal } = terminal;
+    const templates = await inputs.templates().catch((error: unknown) => {
+      throw error instanceof SettingsError ? new OpsError('unusable_input', error.message) : error;
+    });
+    const account = inputs.account({ signal, ...(region !== undefined && { region }) });
+    const results = await askAccount(account, { ...inputs, templates }, signal);
+    createOutput(terminal, { json, quiet }).table(columns, results);
+    const failed = results.filter(({ result }) => result === 'wrong').map(({ id }) => id);
+    if (failed.length === 0) return;
+    const message = `${failed.length} of ${results.length} checks are wrong: ${failed.join(', ')}`;
+    throw new OpsError('verification_failed', message);
+  });
+  return await runProgram(program, argv, terminal, opsFailure);
+}
+
 /**
  * Ask an account about what CloudFormation would report late or badly.
  *
- * @param signal ends it
- * @throws MissingRegionError, and the errors of missing credentials
+ * @throws UsageError without a region, and the errors of missing credentials
  */
 export async function askAccount(
   account: AwsAccount,
@@ -51,9 +98,8 @@ export async function askAccount(
   const found = `${id} in ${region}, as ${arn}`;
   const { target } = planned.settings;
   const fits = target === undefined || (target.account === id && target.region === region);
-  const place = fits
-    ? fine(found)
-    : wrong(found, `The settings name ${target.account} in ${target.region}: log in there, or change target.`);
+  const remedy = `The settings name ${target?.account} in ${target?.region}: log in there, or change target.`;
+  const place = fits ? fine(found) : wrong(found, remedy);
   const results: PreflightResult[] = [{ id: 'account', check: 'account and region', ...place }];
   for (const [id, check, ask] of questions({ ...planned, account, region })) {
     results.push({ id, check, ...(await ask().catch(failed)) });
@@ -84,51 +130,49 @@ function questions(asked: Asked): readonly Question[] {
     'clusterArn' in database
       ? ['database', 'the cluster of the settings', () => cluster(asked, database)]
       : ['database', 'database engine and Data API in the region', () => engine(asked)],
-    ...buckets.map(
-      (each): Question => [
-        `bucket-${each.bucketName}`,
-        `a byte of the bucket ${each.bucketName}`,
-        () => bucket(asked, each),
-      ],
-    ),
+    ...buckets.map((each): Question => {
+      const { bucketName: name } = each;
+      return [`bucket-${name}`, `a byte of the bucket ${name}`, () => bucket(asked, each)];
+    }),
     ...(secretArn ? [['secret', 'the secret with the archive keys', () => secret(asked, secretArn)] as const] : []),
   ];
 }
 
 async function bootstrap({ account }: Asked): Promise<Outcome> {
   const found = await account.stack('CDKToolkit');
-  const remedy = 'Give npx cdk bootstrap.';
-  if (!found) return wrong('there is no stack CDKToolkit', remedy);
-  const version = Number(found.outputs.BootstrapVersion);
-  return version >= bootstrapVersion
-    ? fine(`version ${version}`)
-    : wrong(`version ${version}, needed is ${bootstrapVersion}`, remedy);
+  const version = Number(found?.BootstrapVersion);
+  if (version >= bootstrapVersion) return fine(`version ${version}`);
+  const lacking = found ? `version ${version}, needed is ${bootstrapVersion}` : 'there is no stack CDKToolkit';
+  return wrong(lacking, 'Give npx cdk bootstrap.');
 }
 
-/** What the functions of a template reserve, and what its queues run at once. */
-export function concurrencyOf(templates: readonly object[]): { readonly reserved: number; readonly queues: number } {
-  let [reserved, queues] = [0, 0];
-  for (const { Resources: resources } of templates as readonly { readonly Resources: Resources }[]) {
-    for (const { Type: type, Properties: properties } of Object.values(resources)) {
-      if (type === 'AWS::Lambda::Function') reserved += properties?.ReservedConcurrentExecutions ?? 0;
-      if (type === 'AWS::Lambda::EventSourceMapping') queues += properties?.ScalingConfig?.MaximumConcurrency ?? 0;
-    }
-  }
-  return { reserved, queues };
+interface Resource {
+  readonly Type: string;
+  readonly Properties?: {
+    readonly ReservedConcurrentExecutions?: number;
+    readonly ScalingConfig?: { readonly MaximumConcurrency: number };
+  };
 }
-type Properties = {
-  readonly ReservedConcurrentExecutions?: number;
-  readonly ScalingConfig?: { readonly MaximumConcurrency: number };
-};
-type Resources = Readonly<Record<string, { readonly Type: string; readonly Properties?: Properties }>>;
+
+/** What the functions of templates reserve, and what their queues run at once. */
+export function concurrencyOf(templates: readonly object[]): { readonly reserved: number; readonly queues: number } {
+  const all = templates.flatMap((template) =>
+    Object.values((template as { readonly Resources: Readonly<Record<string, Resource>> }).Resources),
+  );
+  const sum = (type: string, of: (properties: Resource['Properties']) => number | undefined) =>
+    all.reduce((total, { Type, Properties }) => total + (Type === type ? (of(Properties) ?? 0) : 0), 0);
+  return {
+    reserved: sum('AWS::Lambda::Function', (properties) => properties?.ReservedConcurrentExecutions),
+    queues: sum('AWS::Lambda::EventSourceMapping', (properties) => properties?.ScalingConfig?.MaximumConcurrency),
+  };
+}
 
 async function concurrency({ account, settings, templates }: Asked): Promise<Outcome> {
   const { all, unreserved } = await account.lambdaConcurrency();
   const { reserved, queues } = concurrencyOf(templates);
   const found = `${all} in all, ${unreserved} unreserved; the stacks reserve ${reserved}, and their queues use up to ${queues}`;
-  const free = unreserved - reserved;
   const least = reserved > 0 ? Math.max(alwaysUnreserved, queues + 1) : queues + 1;
-  if (free >= least) return fine(found);
+  if (unreserved - reserved >= least) return fine(found);
   const remedy =
     'Ask Service Quotas for 1,000 concurrent executions of Lambda, or lower the setting concurrency; ' +
     "its directFiles: 'off' reserves none.";
@@ -161,8 +205,8 @@ async function engine({ account, region, engineVersion }: Asked): Promise<Outcom
 
 async function cluster({ account, region }: Asked, wanted: ExistingDatabase): Promise<Outcome> {
   const found = await account.cluster(wanted.clusterArn);
-  if (!found)
-    return wrong(`there is no ${wanted.clusterArn} in ${region}`, 'Correct database.clusterArn, or the region.');
+  const mistaken = 'Correct database.clusterArn, or the region.';
+  if (!found) return wrong(`there is no ${wanted.clusterArn} in ${region}`, mistaken);
   const text = `${found.engine} ${found.version}, Data API ${found.dataApi ? 'on' : 'off'}`;
   if (found.engine !== 'aurora-postgresql') return wrong(text, 'Name a cluster of Aurora PostgreSQL.');
   if (!found.dataApi) return wrong(text, 'Switch the RDS Data API of the cluster on.');
@@ -187,16 +231,11 @@ async function cluster({ account, region }: Asked, wanted: ExistingDatabase): Pr
 async function bucket({ account, region }: Asked, { bucketName }: ExistingBucket): Promise<Outcome> {
   const found = await account.bucketRegion(bucketName);
   if (found === undefined) return wrong('there is none of this name', 'Correct the name in private/settings.ts.');
-  if (found !== region) {
-    return wrong(
-      `it is in ${found === 'elsewhere' ? 'another region' : found}`,
-      `Archive buckets must be in ${region}.`,
-    );
-  }
+  const place = found === 'elsewhere' ? 'another region' : found;
+  if (found !== region) return wrong(`it is in ${place}`, `Archive buckets must be in ${region}.`);
   try {
-    return (await account.testRead(bucketName))
-      ? fine('read one')
-      : review('the bucket is empty', 'Ask again when it has an object.');
+    if (await account.testRead(bucketName)) return fine('read one');
+    return review('the bucket is empty', 'Ask again when it has an object.');
   } catch (error) {
     // In the words of AWS. A refusal by the caller's own policies says nothing about the functions, so it is not matched.
     const [reason] = /(explicit deny in|no) (a )?resource-based policy\b.*/.exec(String(error)) ?? [];
