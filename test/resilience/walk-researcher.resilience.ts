@@ -130,11 +130,6 @@ const stages: Readonly<Record<string, Stage>> = {
     choices: () => ({ env: { DATA_OUT_PASSWORD: 'violet-harbour-14' }, exitCode: 3 }),
   },
   'key as visa': { choices: () => ({ exitCode: 2 }) },
-  'visa as key': { choices: () => ({ exitCode: 2 }) },
-  'private key as public key': {
-    before: () => writeFile(study('notes.txt'), 'notes\n'),
-    choices: () => ({ exitCode: 2 }),
-  },
   'wrong host': { choices: () => ({ exitCode: 7 }) },
   http: { choices: () => ({ exitCode: 2 }) },
   'no path': { choices: () => ({ exitCode: 3 }) },

@@ -71,8 +71,8 @@ test.each(['Is there a file?', 'There is no file, and it is no longer needed.', 
   },
 );
 
-/** `npm run bench` and `npm run grants` write parts of pages; pages below `test/` describe data. */
-const read = pages.filter((page) => !page.startsWith('test/'));
+/** The pages beside test vectors come with them. */
+const read = pages.filter((page) => !page.startsWith('test/vectors/'));
 
 test('pages have none of these forms', () => {
   expect(read.flatMap((page) => found(proseOf(readPage(page))).map((fault) => `${page}: ${fault}`))).toEqual([]);
@@ -102,7 +102,7 @@ const wordsOf = (text: string) => text.split(' ').filter((word) => /[\p{L}\p{N}]
 function paragraphsOf(text: string): readonly string[] {
   const lines = proseOf(text)
     .replaceAll(/<!--[\s\S]*?-->/g, '')
-    .replaceAll('``', 'code')
+    .replaceAll('``', 'Code')
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll('**', '')
     .split('\n')
