@@ -30,8 +30,8 @@ import { newPassphrase, readPassphrase } from './password.ts';
 import { examples, expectConsent, type Open } from './session.ts';
 
 const checkHelp = `
-Opens the header of every file with these copies, without the archive's own secret: the copies alone could restore the
-archive.
+Opens the header of every file with these copies, without the archive's own secret, to prove that the copies alone could restore
+the archive.
 
 Examples:
   data-out-ops archive-key check archive.sec.pem

@@ -9,9 +9,8 @@ import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
 The audit trail still shows what happened to each file and when, but no longer for whom. It gets a row "erased", without the
-person. First revoke the person's access (visa deny, user
-disable) and delete the person's containers (outbox purge). Logs and backups expire as listed in
-docs/operations.md#retention-and-erasure.
+person. First revoke the person's access (visa deny, user disable) and delete the person's containers (outbox purge). Logs and
+backups expire as listed in docs/operations.md#retention-and-erasure.
 
 Example:
   data-out-ops erase --subject https://issuer.example.org/,jane`;

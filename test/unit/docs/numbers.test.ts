@@ -108,8 +108,8 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
   ['docs/operations.md', '`Migrate` can take # minutes', minutes('functions.ts', 'Migrate')],
-  ['docs/operations.md', 'until # days after `outboxExpiryDays`', lateDays],
-  ['docs/runbook.md', 'Its messages return after # minutes', hiddenMinutes('StageFile')],
+  ['docs/settings.md', 'until # days after `outboxExpiryDays`', lateDays],
+  ['docs/runbook.md', 'its messages return after # minutes', hiddenMinutes('StageFile')],
   ['docs/runbook.md', 'longer than # bytes', limits.headerBytes],
   ['docs/runbook.md', 'slows guessing to # attempts per second on each route', throttling.export.requestsPerSecond],
 ];

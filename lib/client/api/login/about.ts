@@ -39,7 +39,7 @@ export async function aboutService(
   return await authorized(connect({ transport }), { ...request, url }, read).catch((cause: unknown) => {
     if (!(cause instanceof ServiceError || (cause instanceof ClientError && cause.code === 'protocol'))) throw cause;
     throw new ClientError('protocol', `${url.host} does not answer as a data-out service of this version`, {
-      remedy: 'Compare the whole address with the one the archive gave you. An older service needs a visa file.',
+      remedy: 'Compare the whole address, which usually ends in /v1/, with the one that the archive gave you.',
       cause,
     });
   });

@@ -33,14 +33,14 @@ const afterHelp = `
 If the archive lets you sign in, setup does that instead of asking for a visa, unless you name one. Answer yes to have your visas
 renewed, as data-out login --keep does.
 
-Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
-written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it again to
-change a setting: the old configuration file is kept as config.toml.bak, and no key is ever replaced.
+Enter takes the value in brackets, or leaves a setting out, for example the user name of a service that asks for none. Nothing
+is written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it
+again to change a setting, which keeps the old configuration file as config.toml.bak and never replaces a key.
 
 The first command that reads a receipt of a service pins the receipt keys that the service publishes, and a key that a pinned one
 endorses is pinned later, as after a rotation by the operator. data-out doctor shows the fingerprints of the pinned keys. Receipts
 of other keys are refused. --receipt-keys pins exactly the keys that you list and asks nothing. List only fingerprints that the
-operator has confirmed through another channel, for example before the first download, or without a key that was abused.
+operator has confirmed through another channel. Use it before the first download, or to drop a key that was abused.
 
 Examples:
   data-out setup
