@@ -40,21 +40,21 @@ function exitCodes(): string {
   return `\n${block(exitCodeLines.map((line) => line.replace(/^\d+/, (code) => code.padStart(3))).join('\n'))}\n`;
 }
 
-/** The options that every command takes, and a table of commands. `--help` has the other options. */
+/** The options that every command takes, and a list of commands. `--help` has the other options. */
 function commandsOf(program: Command): string {
   const rows = withCommandsBelow(program)
     .filter(({ commands }) => commands.length === 0)
-    .map((command) => {
-      const name = code([...namesOf(command).slice(1), ...argumentsOf(command)].join(' '));
-      return `| ${name} | ${command.description()} |\n`;
-    });
-  const options = optionsOf(program).map(({ long, flags }) => code(long ?? flags));
+    .map((command) => ({
+      name: [...namesOf(command).slice(1), ...argumentsOf(command)].join(' '),
+      purpose: command.description(),
+    }));
+  const width = Math.max(...rows.map(({ name }) => name.length)) + 2;
+  const options = optionsOf(program).map(({ long, flags }) => `\`${long ?? flags}\``);
   return `
 Every command takes ${options.slice(0, -1).join(', ')} and ${options.at(-1)}.
 
-| command | purpose |
-| --- | --- |
-${rows.join('')}`;
+${block(rows.map(({ name, purpose }) => name.padEnd(width) + purpose).join('\n'))}
+`;
 }
 
 function withCommandsBelow(command: Command): readonly Command[] {
@@ -81,7 +81,6 @@ function optionsOf(command: Command): readonly Option[] {
   return options.filter(({ long, required }) => long !== '--help' && !(long === '--version' && !required));
 }
 
-const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 /** A block of code. */
 const block = (text: string) => `${text.replaceAll(/^(?=.)/gm, '    ')}\n`;
 

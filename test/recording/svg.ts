@@ -1,12 +1,11 @@
 import { join } from 'node:path';
-import { walkColumns } from '../helpers/walk.ts';
 import type { Shot } from './run.ts';
 
 /** Where README.md has the picture from. */
 export const picturePath = join(import.meta.dirname, '../../docs/pictures/terminal.svg');
 
-/** Cells of a row. Longer lines go on in the next row, as on a terminal. */
-const columns = walkColumns;
+/** Cells of a row, so that the text is readable on a page. Longer lines continue in the next row, as on a terminal. */
+const columns = 100;
 /** Pixels of a cell, and of the space around all. */
 const cell = { width: 8.4, height: 19 };
 const margin = 16;

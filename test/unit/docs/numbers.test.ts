@@ -51,7 +51,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/api.md', 'stored hash is bcrypt | # bytes', constant('lib/service/http/passwords.ts', 'bcryptBytes')],
   ['docs/api.md', 'all headers | # bytes', limits.requestHeaderBytes],
   ['docs/api.md', 'a streamed reply | # bytes', limits.streamedReplyBytes],
-  ['docs/api.md', 'A plaintext above # MB', limits.streamedReplyBytes / 1e6],
+  ['docs/api.md', 'and ends it at # MB', limits.streamedReplyBytes / 1e6],
   ['docs/api.md', 'container of at most # bytes is streamed', limits.streamedContainerBytes],
   ['docs/api.md', 'header of an archived file | # bytes', limits.headerBytes],
   ['docs/api.md', 'rows of a listing page | #.', limits.filesPerPage],
