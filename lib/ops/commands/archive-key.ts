@@ -174,7 +174,7 @@ async function expectUnused(
   const needing = uses.filter(({ keyHash }) => keyHash === undefined || !known.has(keyHash));
   const files = needing.reduce((sum, use) => sum + use.files, 0);
   if (files === 0) return;
-  throw new OpsError('conflict', `${filesOf(files)} might need this key: data-out-ops archive-key reencrypt`);
+  throw new OpsError('conflict', `${filesOf(files)} might need this key: run data-out-ops archive-key reencrypt first`);
 }
 
 const filesOf = (count: number) => counted(count, 'file');

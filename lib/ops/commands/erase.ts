@@ -65,7 +65,7 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
   if (containers > 0) {
     throw new OpsError(
       'conflict',
-      `the outbox has ${counted(containers, 'container')} of this person: data-out-ops outbox purge`,
+      `the outbox has ${counted(containers, 'container')} of this person: run data-out-ops outbox purge first`,
     );
   }
   if (settling === 0) return keys;

@@ -169,7 +169,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const files =
     newKey && [newKey.publicKey, newKey.privateKey].map((file) => printable(relative(terminal.folder, file)));
   const hint =
-    files && `send ${files[0]} to the administrator of the archive. Never send ${files[1]}: it opens your files.`;
+    files && `send ${files[0]} to the administrator of the archive. Never send ${files[1]}, which opens your files.`;
   if (signsIn && about && isAsking) {
     const settings = await readSettings({ config: path }, context.terminal);
     await using session = sessionOf({ ...context, terminal }, command, settings);
@@ -184,12 +184,12 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const isLeft = signsIn && !isAsking;
   if (!isLeft) await examineAll({ ...context, terminal }, command, path, newKey);
   const next = isLeft ? 'data-out login' : 'data-out list';
-  if (newKey === undefined) return output.result({ config: path, next }, `Next: ${next}`);
+  if (newKey === undefined) return output.result({ config: path, next }, `Next, run ${next}.`);
   const { publicKey, privateKey } = newKey;
-  const login = isLeft ? `${next}, and ` : '';
+  const login = isLeft ? `run ${next}, and ` : '';
   output.result(
     { config: path, publicKey, privateKey, next },
-    `Next: ${login}${hint}\nWhen your files are staged: data-out list`,
+    `Next, ${login}${hint}\nWhen your files are staged, data-out list shows them.`,
   );
 }
 
