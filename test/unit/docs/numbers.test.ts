@@ -88,7 +88,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/trusted-issuers.md', 'has room for # bytes', denyListBytes],
   [
     'docs/trusted-issuers.md',
-    '| # | how long a token is believed',
+    '(default #, which is 366 days)',
     constant('lib/visas/trusted-issuers.ts', 'defaultMaxLifetimeSeconds'),
   ],
   ['docs/trusted-issuers.md', 'with # seconds of leeway', constant('lib/visas/token.ts', 'clockSkewSeconds')],
