@@ -127,7 +127,7 @@ export const settingsSchema = z.strictObject({
   archiveCredentials: z
     .enum(archiveCredentialsPolicies)
     .describe(
-      "Whether list and stream demand the central archive's password beside the visa. Some clients omit it. A wrong password is refused either way.",
+      "Whether list and stream demand the central archive's password in addition to the visa. Some clients omit it. A wrong password is refused either way.",
     ),
   adminPage: optional(z.boolean()).describe(
     'Whether `GET /admin` serves administrators a page ([what that means](../SECURITY.md#a-web-page-in-an-administrators-browser)).',
@@ -209,11 +209,11 @@ export const settingsSchema = z.strictObject({
           .meta({ expected: "1–1000, or 'off'" }),
         100,
       ).describe(
-        "Direct files that are streamed at once, and as many htsget requests. Both are reserved from the account's limit, of which 100 must stay unreserved. `'off'` reserves nothing, so one caller can use up the account.",
+        "Direct files that are streamed at the same time, and as many htsget requests. Both are reserved from the account's limit, of which 100 must stay unreserved. `'off'` reserves nothing, so one caller can use up the account.",
       ),
     })
     .describe(
-      'Invocations that work on each queue at once. Leave the account room for the functions that answer requests.',
+      'Invocations that work on each queue at the same time. Leave the account room for the functions that answer requests.',
     ),
   database: z.union([newDatabase, existingDatabase]),
   archiveBucket: optional(existingBucket, 'a new bucket and key').describe(
@@ -252,7 +252,7 @@ export const settingsSchema = z.strictObject({
   logKeys: optional(z.enum(['aws', 'customer']), 'aws').describe(
     'Whose key encrypts new logs of the service stack. Keep your key for `logRetentionDays` after a change back to `aws`.',
   ),
-  auditRetentionDays: optional(whole(30, 36_500), 'for good').describe(
+  auditRetentionDays: optional(whole(30, 36_500), 'forever').describe(
     'Days to keep the audit trail and settled requests: [at least 30 more than `outboxExpiryDays`](operations.md#retention-and-erasure).',
   ),
   bucketLogRetentionDays: whole(1, 3_650).describe(
