@@ -22,7 +22,7 @@ function blockOf(page: string, section: string, language = 'sh', at = 0): string
 async function follow(checkout: Checkout, log: Log, commands: string, outputs: Readonly<Record<string, string>> = {}) {
   const cwd = join(checkout.folder, 'private/recovery');
   mkdirSync(cwd, { recursive: true });
-  const env = { ...checkout.surroundings.env, ...outputs };
+  const env = { ...checkout.surroundings.env, STORAGE: storage, SERVICE: service, ...outputs };
   // A command that writes to /dev/stdout wants no socket there.
   await log.run(['bash', '-euo', 'pipefail', '-c', `{ ${commands}\n} | cat`], { cwd, env });
 }

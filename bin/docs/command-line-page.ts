@@ -11,9 +11,6 @@ import { processTerminal } from '../../lib/terminal/process-terminal.ts';
 
 export const commandLinePagePath = join(import.meta.dirname, '../../docs/command-line.md');
 
-/** An option is named once, before the commands, if at least so many of them have it. */
-const shared = 3;
-
 /** What the page takes from the programs, each between `<!-- KIND NAME -->` and `<!-- end -->`. */
 const generated = /(<!-- (settings|exit codes|commands) of (\S+) -->\n)[\s\S]*?(<!-- end -->)/g;
 
@@ -43,23 +40,21 @@ function exitCodes(): string {
   return `\n${block(exitCodeLines.map((line) => line.replace(/^\d+/, (code) => code.padStart(3))).join('\n'))}\n`;
 }
 
-/** A table of commands with their own options, after those that `shared` commands or more have. */
+/** The options that every command takes, and a list of commands. `--help` has the other options. */
 function commandsOf(program: Command): string {
-  const leaves = withCommandsBelow(program).filter(({ commands }) => commands.length === 0);
-  const all = leaves.flatMap(optionsOf).map(nameOf);
-  const isShared = (name: string) => all.filter((each) => each === name).length >= shared;
-  const list = (names: readonly string[]) => names.map(code).join(', ');
-  const rows = leaves.map((command) => {
-    const name = code([...namesOf(command).slice(1), ...argumentsOf(command)].join(' '));
-    const own = optionsOf(command).map(nameOf);
-    return `| ${name} | ${command.description()} | ${list(own.filter((option) => !isShared(option)))} |\n`;
-  });
+  const rows = withCommandsBelow(program)
+    .filter(({ commands }) => commands.length === 0)
+    .map((command) => ({
+      name: [...namesOf(command).slice(1), ...argumentsOf(command)].join(' '),
+      purpose: command.description(),
+    }));
+  const width = Math.max(...rows.map(({ name }) => name.length)) + 2;
+  const options = optionsOf(program).map(({ long, flags }) => `\`${long ?? flags}\``);
   return `
-Every command takes ${list(optionsOf(program).map(nameOf))}, and several commands take ${list([...new Set(all.filter(isShared))])}.
+Every command takes ${options.slice(0, -1).join(', ')} and ${options.at(-1)}.
 
-| command | purpose | its options |
-| --- | --- | --- |
-${rows.join('')}`;
+${block(rows.map(({ name, purpose }) => name.padEnd(width) + purpose).join('\n'))}
+`;
 }
 
 function withCommandsBelow(command: Command): readonly Command[] {
@@ -86,9 +81,6 @@ function optionsOf(command: Command): readonly Option[] {
   return options.filter(({ long, required }) => long !== '--help' && !(long === '--version' && !required));
 }
 
-const nameOf = ({ long, flags }: Option) => long ?? flags;
-
-const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 /** A block of code. */
 const block = (text: string) => `${text.replaceAll(/^(?=.)/gm, '    ')}\n`;
 

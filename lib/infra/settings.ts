@@ -127,7 +127,7 @@ export const settingsSchema = z.strictObject({
   archiveCredentials: z
     .enum(archiveCredentialsPolicies)
     .describe(
-      "Whether list and stream demand the central archive's password beside the visa. Some clients omit it. A wrong password is refused either way.",
+      "Whether list and stream demand the central archive's password in addition to the visa. Some clients omit it. A wrong password is refused either way.",
     ),
   adminPage: optional(z.boolean()).describe(
     'Whether `GET /admin` serves administrators a page ([what that means](../SECURITY.md#a-web-page-in-an-administrators-browser)).',
@@ -163,14 +163,14 @@ export const settingsSchema = z.strictObject({
     'none',
   ).describe('Where researchers [sign in](trusted-issuers.md#let-researchers-sign-in) to get their visas.'),
   outboxQuotaGib: optional(whole(1, 10_000_000), 'no limit').describe(
-    'GiB that [one recipient can have in the outbox](operations.md#a-quota-of-the-outbox).',
+    'GiB that one recipient can have in the outbox. An export that would exceed it is refused. A container is in the sum until 2 days after `outboxExpiryDays`, because S3 deletes late.',
   ),
   htsget: optional(
     z.strictObject({
       origins: optional(
         z.array(origin).readonly().meta({ expected: 'a list of origins such as https://genome.example.org' }),
         'none',
-      ).describe('[Web pages that can use htsget](operations.md#htsget-for-web-pages).'),
+      ).describe('Origins of web pages that can use htsget, but never with cookies.'),
     }),
     'none',
   ),
@@ -209,11 +209,11 @@ export const settingsSchema = z.strictObject({
           .meta({ expected: "1–1000, or 'off'" }),
         100,
       ).describe(
-        "Direct files that are streamed at once, and as many htsget requests. Both are reserved from the account's limit, of which 100 must stay unreserved. `'off'` reserves nothing, so one caller can use up the account.",
+        "Direct files that are streamed at the same time, and as many htsget requests. Both are reserved from the account's limit, of which 100 must stay unreserved. `'off'` reserves nothing, so one caller can use up the account.",
       ),
     })
     .describe(
-      'Invocations that work on each queue at once. Leave the account room for the functions that answer requests.',
+      'Invocations that work on each queue at the same time. Leave the account room for the functions that answer requests.',
     ),
   database: z.union([newDatabase, existingDatabase]),
   archiveBucket: optional(existingBucket, 'a new bucket and key').describe(
@@ -250,9 +250,9 @@ export const settingsSchema = z.strictObject({
       "The account's one role through which API Gateway writes logs: made, replacing an existing one, or left as it is.",
     ),
   logKeys: optional(z.enum(['aws', 'customer']), 'aws').describe(
-    '[Whose key](operations.md#keys-of-the-logs) encrypts the logs of the service stack.',
+    'Whose key encrypts new logs of the service stack. Keep your key for `logRetentionDays` after a change back to `aws`.',
   ),
-  auditRetentionDays: optional(whole(30, 36_500), 'for good').describe(
+  auditRetentionDays: optional(whole(30, 36_500), 'forever').describe(
     'Days to keep the audit trail and settled requests: [at least 30 more than `outboxExpiryDays`](operations.md#retention-and-erasure).',
   ),
   bucketLogRetentionDays: whole(1, 3_650).describe(

@@ -32,7 +32,7 @@ test('the commands of docs/operations.md work', async () => {
   const lines = block?.text.trim().split('\n') ?? [];
   expect(lines).toHaveLength(2);
   for (const line of lines) {
-    const { stdout, exitCode } = await runCli(line.split(' ').slice(1), { env });
+    const { stdout, exitCode } = await runCli(line.split(' ').slice(2), { env });
     expect([line, exitCode]).toEqual([line, 0]);
     expect(stdout.toString()).toContain(incomplete);
   }

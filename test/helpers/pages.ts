@@ -3,13 +3,16 @@ import { join, posix } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
+/** Folders of others. */
+const foreign = /(^|\/)(node_modules|venv)\//;
+
 /** Every Markdown page of the repository, as its path from the root. */
 export const pages: readonly string[] = [
   ...readdirSync(root).filter((name) => name.endsWith('.md')),
-  ...['docs', 'test'].flatMap((folder) =>
+  ...['.ci', 'bench', 'docs', 'lib', 'private', 'test'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => posix.join(folder, name.replaceAll('\\', '/'))),
+      .map((name) => posix.join(folder, name.replaceAll('\\', '/')))
+      .filter((name) => name.endsWith('.md') && !foreign.test(name)),
   ),
 ];
 

@@ -115,7 +115,7 @@ export interface WalkSettings {
 }
 
 /** Width of the terminal, in characters. */
-export const walkColumns = 132;
+const walkColumns = 132;
 /** How long one block of commands may take, in milliseconds. */
 const patience = 110_000;
 /** How long the next question may take. */

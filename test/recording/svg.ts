@@ -1,12 +1,11 @@
 import { join } from 'node:path';
-import { walkColumns } from '../helpers/walk.ts';
 import type { Shot } from './run.ts';
 
 /** Where README.md has the picture from. */
 export const picturePath = join(import.meta.dirname, '../../docs/pictures/terminal.svg');
 
-/** Cells of a row. Longer lines go on in the next row, as on a terminal. */
-const columns = walkColumns;
+/** Cells of a row, so that the text is readable on a page. Longer lines continue in the next row, as on a terminal. */
+const columns = 106;
 /** Pixels of a cell, and of the space around all. */
 const cell = { width: 8.4, height: 19 };
 const margin = 16;
@@ -83,8 +82,9 @@ function drawn({ text, kind, at, takes }: Row, index: number): string {
   const place = `x="${margin}" y="${margin + index * cell.height + 14}"`;
   // Fonts differ; columns do not.
   const length = text.length < 2 ? '' : ` textLength="${(text.length * cell.width).toFixed(1)}"`;
+  // From the start of each step: at the end, a browser can be a rounding error before the last one.
   const typing =
-    takes === 0 ? '' : `;animation-duration:${takes.toFixed(2)}s;animation-timing-function:steps(${text.length})`;
+    takes === 0 ? '' : `;animation-duration:${takes.toFixed(2)}s;animation-timing-function:steps(${text.length},start)`;
   return `<text class="${kind}" ${place}${length} style="animation-delay:${at.toFixed(2)}s${typing}">${escaped(text)}</text>`;
 }
 

@@ -1,7 +1,5 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,28 +13,15 @@ const library = new URL('../../lib/crypt4gh/index.ts', import.meta.url).href;
 const folder = mkdtempSync(join(tmpdir(), 'crypt4gh-recipes-'));
 const plaintext = generatedPlaintext('recipes', 4 * 65_536 + 1_234);
 const [colleague, newReader] = [generateKeyPair(), generateKeyPair()];
-let server: Server;
 
 beforeAll(async () => {
   writeFileSync(join(folder, 'colleague.sec'), await formatPrivateKey(colleague.privateKey));
   writeFileSync(join(folder, 'sample.bam'), plaintext);
   writeFileSync(join(folder, 'colleague.pub'), formatPublicKey(colleague.publicKey));
   writeFileSync(join(folder, 'new.pub'), formatPublicKey(newReader.publicKey));
-  // Ranges and nothing else: what a recipe over HTTP may rely on.
-  server = createServer((request, response) => {
-    const bytes = readFileSync(join(folder, 'sample.bam.c4gh'));
-    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
-    if (request.method === 'HEAD') response.setHeader('content-length', bytes.length).end();
-    else if (start === undefined) response.writeHead(400).end();
-    else response.writeHead(206).end(bytes.subarray(Number(start), Number(end) + 1));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
 
-afterAll(() => {
-  server.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The recipes of the page in order: title of their part, code. */
 const recipes = page.split(/^### /m).flatMap((part) => {
@@ -47,8 +32,7 @@ const recipes = page.split(/^### /m).flatMap((part) => {
 async function run(code: string): Promise<string> {
   const path = join(folder, 'recipe.ts');
   writeFileSync(path, code.replaceAll("'data-out/crypt4gh'", `'${library}'`));
-  const { port } = server.address() as AddressInfo;
-  const { stdout } = await promisify(execFile)(process.execPath, [path, `http://127.0.0.1:${port}/`], { cwd: folder });
+  const { stdout } = await promisify(execFile)(process.execPath, [path], { cwd: folder });
   return stdout;
 }
 

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { copyFile, writeFile } from 'node:fs/promises';
+import { copyFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PageWorld } from '../helpers/page-world.ts';
 import { type Block, blocksOf, pages } from '../helpers/pages.ts';
@@ -49,20 +48,6 @@ const steps: readonly Step[] = [
       const staged = await world.file('EGAF00000000001-sample.bam.c4gh');
       expect((await world.file('direct.bam.c4gh')).equals(staged)).toBe(true);
       expect((await world.file('direct.bam')).equals(await world.file('sample.bam'))).toBe(true);
-    },
-  },
-  {
-    page: 'docs/api.md',
-    section: 'A plaintext above 200 MB',
-    async run(block) {
-      // The commands are the same for a smaller one. shared/openapi.resilience.ts shows the 413 of a larger one.
-      const genome = randomBytes(12_000_000);
-      await writeFile(world.path('genome.bam'), genome);
-      const add =
-        'npx data-out-ops archive add genome.bam --dataset EGAD00000000001 --file-id EGAF00000000002\nrm genome.bam\n';
-      await world.follow({ text: add });
-      await world.follow(block);
-      expect((await world.file('genome.bam')).equals(genome)).toBe(true);
     },
   },
   {

@@ -205,8 +205,8 @@ describe('the restored past', () => {
     const commands = (block?.text ?? '').trim().split('\n');
     expect(commands).toHaveLength(3);
     for (const command of commands) {
-      const [program, ...argv] = command.replace(/ +#.*/, '').split(' ');
-      expect(program).toBe('data-out-ops');
+      const [npx, program, ...argv] = command.replace(/ +#.*/, '').split(' ');
+      expect([npx, program]).toEqual(['npx', 'data-out-ops']);
       await ops(...argv);
     }
     expect(await Promise.all([withdrawn, kept, later].map(stateOf))).toEqual(['deprecated', 'released', 'registered']);

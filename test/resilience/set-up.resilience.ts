@@ -44,7 +44,7 @@ describe('data-out setup', () => {
       ['New passphrase of the key (not shown): ', `horse${enter}`],
       ['again: ', `horse${enter}`],
     ]);
-    expect({ exitCode, shown }).toMatchObject({ exitCode: 0, shown: expect.stringContaining('Next: send me.pub.pem') });
+    expect({ exitCode, shown }).toMatchObject({ exitCode: 0, shown: expect.stringContaining('Next, send me.pub.pem') });
     for (const secret of [user.password, 'horse', world.visa]) expect(shown).not.toContain(secret);
     const text = await readFile(join(folder, '.config/data-out/config.toml'), 'utf8');
     expect(parse(text)).toMatchObject({ username: user.username, visa_file: join(folder, 'visa.jwt') });

@@ -129,14 +129,7 @@ const stages: Readonly<Record<string, Stage>> = {
   'wrong password': {
     choices: () => ({ env: { DATA_OUT_PASSWORD: 'violet-harbour-14' }, exitCode: 3 }),
   },
-  'key as visa': { choices: () => ({ exitCode: 2 }) },
-  'visa as key': { choices: () => ({ exitCode: 2 }) },
-  'private key as public key': {
-    before: () => writeFile(study('notes.txt'), 'notes\n'),
-    choices: () => ({ exitCode: 2 }),
-  },
   'wrong host': { choices: () => ({ exitCode: 7 }) },
-  http: { choices: () => ({ exitCode: 2 }) },
   'no path': { choices: () => ({ exitCode: 3 }) },
   proxy: {
     choices: () => ({
@@ -177,25 +170,11 @@ const stages: Readonly<Record<string, Stage>> = {
     canBe: () => world.smallDisk(),
     choices: () => ({ exitCode: 5, anyOrder: true }),
   },
-  'file too large': {
-    before: () => rm(study('data'), { recursive: true }),
-    choices: () => ({ exitCode: 5, anyOrder: true, prelude: 'trap "" XFSZ; ulimit -f 5120' }),
-    restore: async () => {
-      await rm(study('data'), { recursive: true });
-      await walk.run('data-out download --all -o data');
-    },
-  },
   'file exists': {
     before: () => writeFile(study(container), 'notes of mine'),
     choices: () => ({ exitCode: 5, anyOrder: true }),
     after: async () => expect(await readFile(study(container), 'utf8')).toBe('notes of mine'),
     restore: () => walk.run('data-out download --all -o data --force'),
-  },
-  'plaintext exists': {
-    before: () => writeFile(study('data/EGAF00000000001-sample.bam'), 'notes of mine'),
-    choices: () => ({ exitCode: 6 }),
-    after: async () => expect(await readFile(study('data/EGAF00000000001-sample.bam'), 'utf8')).toBe('notes of mine'),
-    restore: () => rm(study('data/EGAF00000000001-sample.bam')),
   },
   'wrong passphrase': {
     choices: () => ({

@@ -73,7 +73,7 @@ const codes: Readonly<Record<number, ClientErrorCode>> = {
 
 const remedies: Partial<Record<ClientErrorCode, string>> = {
   unauthenticated:
-    'Get a new visa, or check --username and the password (--password-file, DATA_OUT_PASSWORD). data-out setup asks for all of them.',
+    'Check the user name and the password (--username, --password-file, DATA_OUT_PASSWORD), or get a new visa. data-out setup asks for all of them.',
   forbidden:
     'The visa does not grant this, or the dataset is not released: ask the data access committee or the operator.',
   not_found: 'Check the name with data-out list. A staged copy expires after some weeks; ask for a new export then.',

@@ -86,7 +86,7 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
       return await parsePrivateKey(text, passphrase);
     } catch (error) {
       if (!(error instanceof PassphraseError) || attempt === attempts) {
-        throw keyFileError(path, error, undefined, forgotten);
+        throw keyFileError(path, error, undefined, `Try again, and check Caps Lock. ${forgotten}`);
       }
       output.warn(`${printable(path)}: the passphrase is wrong; try again`);
     }
@@ -144,8 +144,8 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
 
 /** What to do about a forgotten passphrase. */
 const forgotten =
-  'A forgotten passphrase cannot be recovered: move the key file away, make a new key with data-out setup, and ask for an ' +
-  'export to that one.';
+  'A forgotten passphrase cannot be recovered, so in that case move the key file away, make a new key with data-out setup, ' +
+  'and ask for an export to that one.';
 
 /**
  * The error of a key file, with its path.

@@ -48,7 +48,7 @@ export async function findFile({ catalogue }: Pick<Target, 'catalogue'>, fileId:
 
 /** What to do about a released dataset. */
 export function releasedError(what: string, datasetId: string): OpsError {
-  const remedy = `give data-out-ops dataset deprecate ${datasetId} first`;
+  const remedy = `run data-out-ops dataset deprecate ${datasetId} first`;
   const name = what === datasetId ? datasetId : `${what} is in ${datasetId}, which`;
   return new OpsError('conflict', `${name} is released: ${remedy}`);
 }

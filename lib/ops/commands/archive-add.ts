@@ -16,7 +16,7 @@ type AddOptions = { readonly [Name in 'dataset' | 'manifest' | 'fileId' | 'path'
 };
 
 const afterHelp = `
-A file that begins with "crypt4gh" is treated as a container: it must open with an archive key and decrypt completely.
+A file that begins with "crypt4gh" is treated as a container, which must open with an archive key and decrypt completely.
 
 A known file id is never replaced. With the same path and plaintext, the file is also put into the dataset; with another
 path or plaintext, the command fails.

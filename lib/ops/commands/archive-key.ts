@@ -30,8 +30,8 @@ import { newPassphrase, readPassphrase } from './password.ts';
 import { examples, expectConsent, type Open } from './session.ts';
 
 const checkHelp = `
-Opens the header of every file with these copies, without the archive's own secret: the copies alone could restore the
-archive.
+Opens the header of every file with these copies, without the archive's own secret, to prove that the copies alone could restore
+the archive.
 
 Examples:
   data-out-ops archive-key check archive.sec.pem
@@ -171,7 +171,7 @@ async function expectUnused(
   const needing = uses.filter(({ keyHash }) => keyHash === undefined || !known.has(keyHash));
   const files = needing.reduce((sum, use) => sum + use.files, 0);
   if (files === 0) return;
-  throw new OpsError('conflict', `${filesOf(files)} might need this key: data-out-ops archive-key reencrypt`);
+  throw new OpsError('conflict', `${filesOf(files)} might need this key: run data-out-ops archive-key reencrypt first`);
 }
 
 const filesOf = (count: number) => counted(count, 'file');

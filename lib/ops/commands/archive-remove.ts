@@ -9,9 +9,9 @@ import { findDataset } from './dataset.ts';
 import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
-A file leaves all its datasets; none of them may be released. With --dataset, a file that is also in another dataset only
-leaves this one. After a failure, the same command resumes. Staged containers stay in the outbox until they expire. The
-audit trail has a row for each file.
+A file leaves all its datasets, none of which may be released. With --dataset, a file that is also in another dataset only
+leaves this one. After a failure, the same command resumes. Staged containers stay in the outbox until they expire. The audit
+trail has a row for each file.
 
 Examples:
   data-out-ops archive remove EGAF00000000001

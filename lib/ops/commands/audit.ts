@@ -22,8 +22,8 @@ const columns: Columns<AuditRow> = [
 ];
 
 const afterHelp = `
-RECIPIENT and KEY show the first ${shortDigits} digits of the outbox prefix and of the fingerprint of the public key; --json has all.
-Below the table is what the reasons of rejections and failures mean.
+RECIPIENT and KEY show the first ${shortDigits} digits of the outbox prefix and of the fingerprint of the public key; --json has
+all. Below the table, the command explains its reason codes.
 
 Examples:
   data-out-ops audit --limit 20

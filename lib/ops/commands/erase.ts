@@ -10,9 +10,8 @@ import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
 The audit trail still shows what happened to each file and when, but no longer for whom. It gets a row "erased", without the
-person. First revoke the person's access (visa deny, user
-disable) and delete the person's containers (outbox purge). Logs and backups expire as listed in
-docs/operations.md#retention-and-erasure.
+person. First revoke the person's access (visa deny, user disable) and delete the person's containers (outbox purge). Logs and
+backups expire as listed in docs/operations.md#retention-and-erasure.
 
 Example:
   data-out-ops erase --subject https://issuer.example.org/,jane`;
@@ -60,7 +59,7 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
   const containers = keys.filter((key) => !isReceiptName(key)).length;
   if (containers > 0) {
     const found = `the outbox has ${counted(containers, 'container')} of this person`;
-    throw new OpsError('conflict', `${found}: data-out-ops outbox purge`);
+    throw new OpsError('conflict', `${found}: run data-out-ops outbox purge first`);
   }
   if (settling === 0) return keys;
   throw new OpsError(

@@ -8,9 +8,9 @@ import { parseRequestId } from './arguments.ts';
 import type { Open } from './session.ts';
 
 const retryHelp = `
-Mend the cause first: data-out-ops audit --request ID shows it. The files are staged as if they had just been requested, so the visa
-must still last, the dataset must be released, and the outbox must have room for them. Run the command again to send what a failure
-left unsent.
+First mend the cause, which data-out-ops audit --request ID shows. The files are staged as if they had just been requested, so
+the visa must still last, the dataset must be released, and the outbox must have room for them. Run the command again to send
+what a failure left unsent.
 
 Examples:
   data-out-ops exports retry a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e

@@ -84,7 +84,7 @@ function register(kindName: keyof typeof kinds, program: Command, open: Open): v
       const rights = kind.roles ? ` with ${roles.join(', ')}` : generated ? '' : ' may list and stream';
       const record = { username, ...(kind.roles && { roles }), ...(generated && { password }) };
       output.result(record, `user ${username}${rights}${generated ? `, password ${password}` : ''}`);
-      if (kind.roles) output.note('note: functions read the secret again within a minute');
+      if (kind.roles) output.note('note: this takes effect within a minute');
     });
 
   group
@@ -111,7 +111,10 @@ function register(kindName: keyof typeof kinds, program: Command, open: Open): v
         throw new DataOutError('not_found', `there is no ${which} ${username}: ${remedy}`);
       }
       await kind.take(stores, username);
-      output.result({ username, ...kind.ended }, `user ${username} is refused, within a minute`);
+      output.result(
+        { username, ...kind.ended },
+        `user ${username} is refused within a minute; data-out-ops ${kindName} add ${username} lets this user in again`,
+      );
     });
 }
 

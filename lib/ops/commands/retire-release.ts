@@ -8,8 +8,8 @@ import { runRetirement } from '../retirement/run.ts';
 import type { Open } from './session.ts';
 
 const afterHelp = `
-Without --apply, only the plan is shown. If a run stopped half-way, repeat the command. With --json, standard output gets
-one object with the plan, the steps, the checklist, the text for the team and every call that was made: keep it.
+Without --apply, only the plan is shown. If a run stopped half-way, repeat the command. With --json, standard output gets one
+object with the plan, the steps, the checklist, the text for the team and every call that was made, so keep it.
 
 Environment:
   REGISTRY_PACKAGE_TOKEN   token with the scope delete:packages, or REGISTRY_PACKAGE_TOKEN_FILE

@@ -6,12 +6,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Service } from '../../helpers/service.ts';
-import { installed, type Recipe, recipesOf } from './recipes.ts';
+import { installed, type Recipe, recipe, recipesOf } from './recipes.ts';
 
 const run = promisify(execFile);
-const recipes = recipesOf(readFileSync(join(import.meta.dirname, '../../../docs/clients.md'), 'utf8'));
+const read = (path: string) => readFileSync(join(import.meta.dirname, path), 'utf8');
+const recipes = [
+  ...recipesOf(read('../../../docs/clients.md')),
+  recipe('Java HttpClient', 'java', read('Download.java')),
+];
 const there = recipes.filter(({ tools }) => tools.every(installed));
-for (const { client, tools } of recipes.filter((recipe) => !there.includes(recipe))) {
+for (const { client, tools } of recipes.filter((each) => !there.includes(each))) {
   const missing = tools.filter((tool) => !installed(tool));
   process.stdout.write(`not run: ${client}, because ${missing.join(' and ')} is not on this machine\n`);
 }

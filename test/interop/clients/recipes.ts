@@ -28,24 +28,26 @@ export function recipesOf(page: string): readonly Recipe[] {
   const [beforeRegions = ''] = page.split(/^## Regions/m);
   return beforeRegions.split(/^## /m).flatMap((section) => {
     const client = section.split('\n', 1)[0] ?? '';
-    return [...section.matchAll(/^```(sh|python|java)(.*)\n([\s\S]*?)^```$/gm)].map(
-      ([, language = '', words, text = '']) => {
-        const { command, file, tools = [] } = languages[language] ?? { command: ['false'], file: '' };
-        const programs = language === 'sh' ? text.match(/\b(curl|wget|aria2c|rclone)\b/g) : [];
-        const modules = words?.includes('requests') ? ['python3:requests'] : [];
-        return {
-          client,
-          command,
-          file,
-          text,
-          tools: [...new Set([...tools, ...(programs ?? []), ...modules])],
-          lenient: words?.includes('when-presented') ?? false,
-          otherHost: words?.includes('other-host') ?? false,
-          direct: words?.includes('drs') ?? false,
-        };
-      },
+    return [...section.matchAll(/^```(sh|python)(.*)\n([\s\S]*?)^```$/gm)].map(
+      ([, language = '', words = '', text = '']) => recipe(client, language, text, words),
     );
   });
+}
+
+export function recipe(client: string, language: string, text: string, words = ''): Recipe {
+  const { command, file, tools = [] } = languages[language] ?? { command: ['false'], file: '' };
+  const programs = language === 'sh' ? text.match(/\b(curl|wget|aria2c|rclone)\b/g) : [];
+  const modules = words.includes('requests') ? ['python3:requests'] : [];
+  return {
+    client,
+    command,
+    file,
+    text,
+    tools: [...new Set([...tools, ...(programs ?? []), ...modules])],
+    lenient: words.includes('when-presented'),
+    otherHost: words.includes('other-host'),
+    direct: words.includes('drs'),
+  };
 }
 
 export function installed(tool: string): boolean {

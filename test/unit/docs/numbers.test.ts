@@ -51,7 +51,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/api.md', 'stored hash is bcrypt | # bytes', constant('lib/service/http/passwords.ts', 'bcryptBytes')],
   ['docs/api.md', 'all headers | # bytes', limits.requestHeaderBytes],
   ['docs/api.md', 'a streamed reply | # bytes', limits.streamedReplyBytes],
-  ['docs/api.md', 'A plaintext above # MB', limits.streamedReplyBytes / 1e6],
+  ['docs/api.md', 'and ends it at # MB', limits.streamedReplyBytes / 1e6],
   ['docs/api.md', 'container of at most # bytes is streamed', limits.streamedContainerBytes],
   ['docs/api.md', 'header of an archived file | # bytes', limits.headerBytes],
   ['docs/api.md', 'rows of a listing page | #.', limits.filesPerPage],
@@ -88,7 +88,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/trusted-issuers.md', 'has room for # bytes', denyListBytes],
   [
     'docs/trusted-issuers.md',
-    '| # | how long a token is believed',
+    '(default #, which is 366 days)',
     constant('lib/visas/trusted-issuers.ts', 'defaultMaxLifetimeSeconds'),
   ],
   ['docs/trusted-issuers.md', 'with # seconds of leeway', constant('lib/visas/token.ts', 'clockSkewSeconds')],
@@ -108,8 +108,8 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/preflight.ts', 'alwaysUnreserved')],
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
   ['docs/operations.md', '`Migrate` can take # minutes', minutes('functions.ts', 'Migrate')],
-  ['docs/operations.md', 'until # days after `outboxExpiryDays`', lateDays],
-  ['docs/runbook.md', 'Its messages return after # minutes', hiddenMinutes('StageFile')],
+  ['docs/settings.md', 'until # days after `outboxExpiryDays`', lateDays],
+  ['docs/runbook.md', 'its messages return after # minutes', hiddenMinutes('StageFile')],
   ['docs/runbook.md', 'longer than # bytes', limits.headerBytes],
   ['docs/runbook.md', 'slows guessing to # attempts per second on each route', throttling.export.requestsPerSecond],
 ];

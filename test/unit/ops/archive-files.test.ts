@@ -244,7 +244,7 @@ describe('archive remove', () => {
     world.events.set('EGAD1', 'released');
     for (const argv of [['EGAF1'], ['--dataset', 'EGAD1']]) {
       const { exitCode, stderr } = await remove(...argv, '--yes');
-      expect(stderr).toContain('is released: give data-out-ops dataset deprecate EGAD1 first');
+      expect(stderr).toContain('is released: run data-out-ops dataset deprecate EGAD1 first');
       expect(exitCode).toBe(9);
     }
     expect([world.files.size, world.bodies.size]).toEqual([2, 2]);

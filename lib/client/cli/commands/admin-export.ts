@@ -22,9 +22,9 @@ interface ExportOptions {
 }
 
 const afterHelp = `
-The service queues the request and answers at once; then it checks whether the visa is valid and the dataset released. --wait
-waits for the outcome; later, data-out admin show has it. The recipient sees the staged files with data-out list. With --wait the
-exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
+The service queues the request and answers immediately, and then checks whether the visa is valid and the dataset released.
+--wait waits for the outcome, which data-out admin show also has later. The recipient sees the staged files with data-out list.
+With --wait the exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
 
 An id of EGAF and digits is a file, any other a dataset.
 

@@ -16,7 +16,7 @@ import { registerExport } from './admin-export.ts';
 
 const afterHelp = `
 An export is queued until the service has checked it. Then it is rejected, and nothing is staged, or it is accepted, staging and
-at last complete, incomplete or withdrawn. Below a table is what its reason codes mean.
+at last complete, incomplete or withdrawn. Below a table, the command explains its reason codes.
 
 Examples:
   data-out admin list --state incomplete --since 2026-11-22

@@ -23,7 +23,7 @@ const afterHelp = `${filesHelp}
 
 In a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several
 files, or a folder, --output names a folder, which is created if missing. Run the same command again after an interruption: a
-plaintext that exists and is right is skipped. If a file fails, the others are still decrypted: the exit code is then 5, or the
+plaintext that exists and is right is skipped. If a file fails, the others are still decrypted, and the exit code is 5, or the
 code of the failure if all failed alike.
 
 Each plaintext is compared with the delivery receipts (NAME.delivery.jws) beside the files, as data-out verify does. One that

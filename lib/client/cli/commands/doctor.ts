@@ -4,8 +4,9 @@ import { withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `
-Each line has a verdict, the check and its finding; the line below says what to do. Visas are decoded, not verified: only the
-service knows which issuers it trusts. The exit code is that of the first failed check, or 0. data-out inspect says which key opens a file.
+Each line has a verdict, the check and its finding; the line below says what to do. Visas are decoded, not verified, because
+only the service knows which issuers it trusts. The exit code is that of the first failed check, or 0. data-out inspect says
+which key opens a file.
 
 Examples:
   data-out doctor

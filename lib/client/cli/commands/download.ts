@@ -7,11 +7,12 @@ const defaultTimeout = '24h';
 
 const afterHelp = `
 A file is NAME.part until it is complete. After Ctrl-C, a lost network, a full disk or a crash, the same command resumes it,
-unless the file was replaced: then its download restarts. The files stay encrypted: data-out decrypt opens them.
+unless the archive has replaced the file, in which case its download restarts. The files stay encrypted until you run data-out
+decrypt.
 
-Delivery receipts are also downloaded into the folder. Each file is compared with the newest receipt that names it, and
-one that differs is not kept. A file whose export is still in progress also differs, because the receipt comes last: run the
-command again once the receipt is listed. The last line says how many files are verified, and by which receipt.
+Delivery receipts are also downloaded into the folder. Each file is compared with the newest receipt that names it, and one that
+differs is not kept. A file whose export is still in progress also differs, because the receipt comes last, so run the command
+again once the receipt is listed. The last line says how many files are verified, and by which receipt.
 
 An existing file that matches its receipt is kept. Any other existing file is not touched, unless you give --force. A file that no
 receipt names is downloaded, but not verified; if it has the size and time of the remote file, an earlier run made it, and it

@@ -10,8 +10,8 @@ import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `${filesHelp}
 
-With --key the readers can check who wrote the file, with data-out decrypt --sender. Without it the header is written with a
-new key that is discarded at once. Keys of the environment and the configuration file are not used.
+With --key the readers can check who wrote the file, with data-out decrypt --sender. Without it the header is written with a new
+key that is then discarded. Keys of the environment and the configuration file are not used.
 
 Examples:
   data-out encrypt -r alice.pub.pem sample.bam               (writes sample.bam.c4gh)

@@ -20,8 +20,8 @@ import { readSecretFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const generateHelp = `
-Writes <name>.sec.pem, which is yours alone, and <name>.pub.pem, which you give to others. Keep the passphrase apart from
-the key: without it, files that were encrypted for you cannot be opened.
+Writes <name>.sec.pem, which is yours alone, and <name>.pub.pem, which you give to others. Keep the passphrase apart from the
+key, because you need both to open files that were encrypted for you.
 
 Examples:
   data-out keys generate me

@@ -17,8 +17,8 @@ const loginHelp = `
 Prints an address and a code. Open the address in any browser, also on another computer or a telephone, and enter the code. Your
 visas are then stored in passport.json beside the configuration file, and every command finds them there. data-out visas lists them.
 
-Visas expire. With --keep, a token of the sign-in service is stored as well (login.json), with which data-out renews them. Whoever
-has that file can also renew them; data-out logout removes both files.
+Visas expire. With --keep, a token of the sign-in service is stored as well (login.json), with which data-out renews them. A
+person who has that file can also renew them. data-out logout removes both files.
 
 Examples:
   data-out login

@@ -20,8 +20,8 @@ Tools on this machine read the .c4gh files of FOLDER decrypted, at the printed a
 With --plain the other files of FOLDER are shown as they are, so that tools find an index beside its file. No plaintext is
 written to the disk. Ctrl-C ends it.
 
-The address contains a secret that is new at each start: keep it to yourself. Only this machine can connect, and on Linux only
-you.
+The address contains a secret that is new at each start, so keep it to yourself. Only this machine can connect, and on Linux
+only you.
 
 Examples:
   data-out serve data --key me.sec.pem

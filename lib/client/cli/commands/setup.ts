@@ -32,14 +32,14 @@ import { passwordFile, store } from '../setup/store.ts';
 const afterHelp = `
 If the archive lets you sign in, setup asks for no visa file: data-out login gets your visas, before or afterwards.
 
-Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
-written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it again to
-change a setting: the old configuration file is kept as config.toml.bak, and no key is ever replaced.
+Enter takes the value in brackets, or leaves a setting out, for example the user name of a service that asks for none. Nothing
+is written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it
+again to change a setting, which keeps the old configuration file as config.toml.bak and never replaces a key.
 
 The first command that reads a receipt of a service pins the receipt keys that the service publishes, and a key that a pinned one
 endorses is pinned later, as after a rotation by the operator. data-out doctor shows the fingerprints of the pinned keys. Receipts
 of other keys are refused. --receipt-keys pins exactly the keys that you list and asks nothing. List only fingerprints that the
-operator has confirmed through another channel, for example before the first download, or without a key that was abused.
+operator has confirmed through another channel. Use it before the first download, or to drop a key that was abused.
 
 Examples:
   data-out setup
@@ -185,11 +185,11 @@ async function sayWhatIsNext(
   if (!mustSignIn) await examineAll(context, command, settings, newKey);
   const { output } = openSession(terminal, command);
   const next = mustSignIn ? 'data-out login' : 'data-out list';
-  if (newKey === undefined) return output.result({ config: path, next }, `Next: ${next}`);
+  if (newKey === undefined) return output.result({ config: path, next }, `Next, run ${next}.`);
   const { publicKey, privateKey } = newKey;
   const [mine, secret] = [publicKey, privateKey].map((file) => printable(relative(terminal.folder, file)));
-  const send = `send ${mine} to the administrator of the archive. Never send ${secret}: it opens your files.`;
-  const text = `Next: ${mustSignIn ? `${next}, and ` : ''}${send}\nWhen your files are staged: data-out list`;
+  const send = `send ${mine} to the administrator of the archive. Never send ${secret}, which opens your files.`;
+  const text = `Next, ${mustSignIn ? `run ${next}, and ` : ''}${send}\nWhen your files are staged, data-out list shows them.`;
   output.result({ config: path, publicKey, privateKey, next }, text);
 }
 

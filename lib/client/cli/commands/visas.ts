@@ -19,7 +19,7 @@ Example:
 
 const saveHelp = `
 Of several visas for the dataset, the one that is valid longest is written. The administrator of the archive needs it for an
-export. Whoever has the file can read what you may read, so send it through the archive's confidential channel.
+export. A person who has the file can read what you may read, so send it through the archive's confidential channel.
 
 Example:
   data-out visas save EGAD00000000001 -o visa.jwt`;

@@ -46,7 +46,7 @@ describe('a person without settings', () => {
     expect(parsePublicKey(await readFile(world.at('me.pub.pem'), 'utf8'))).toEqual(publicKeyOf(privateKey));
     expect(run.stdout.toString()).toContain('visa, user name and password are accepted');
     expect(run.stdout.toString()).toMatch(
-      /Next: send me\.pub\.pem to the administrator of the archive\. Never send me\.sec\.pem: it opens your files\.\nWhen your files are staged: data-out list\n$/,
+      /Next, send me\.pub\.pem to the administrator of the archive\. Never send me\.sec\.pem, which opens your files\.\nWhen your files are staged, data-out list shows them\.\n$/,
     );
     expect((await world.run(['list'])).exitCode).toBe(0);
   });
@@ -72,7 +72,7 @@ describe('a person without settings', () => {
     expect(run.exitCode).toBe(0);
     expect(await config()).toMatchObject({ key_files: [world.at('old key.sec.pem')] });
     expect(await readFile(world.at('old key.sec.pem'), 'utf8')).toBe(before);
-    expect(run.stdout.toString()).toMatch(/\nNext: data-out list\n$/);
+    expect(run.stdout.toString()).toMatch(/\nNext, run data-out list\.\n$/);
   });
 });
 
