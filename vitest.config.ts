@@ -1,15 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-
-/** Files that mock modules or change what a whole process has: each runs in its own process. */
-export const alone = [
-  'test/unit/crypt4gh/header/open-header.test.ts',
-  'test/unit/crypt4gh/keys/kdf.test.ts',
-  'test/unit/lambdas/**/*.test.ts',
-  'test/unit/ops/target.test.ts',
-  'test/unit/ops/retirement/api-client.test.ts',
-  'test/unit/terminal/git-warning.test.ts',
-];
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
  * The buffers of whole containers make V8 collect all garbage every few calls, which takes a third of the time, unless they count
@@ -19,10 +10,22 @@ export const execArgv = ['--external-memory-accounted-in-global-limit', '--initi
 
 /**
  * Node reads TypeScript itself, in two thirds of the time that Vite takes to bring the sources to each worker. What counts lines of
- * coverage is put in by Vite, and modules are mocked by it.
+ * coverage is put in by Vite.
  */
 const countsLines = process.argv.includes('--coverage');
 const experimental = { viteModuleRunner: countsLines, nodeLoader: false };
+
+/** The whole service takes as long as a third of the others. Those follow by their last duration. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isWhole = ({ moduleId }: TestSpecification) => moduleId.includes('/test/e2e/');
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isWhole), ...sorted.filter((file) => !isWhole(file))];
+  }
+}
+
+// Workers, and processes that tests start, compile the same sources again and again.
+process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url));
 
 export default defineConfig({
   test: {
@@ -33,9 +36,12 @@ export default defineConfig({
       CDK_VALIDATION: 'false',
       // What is remembered runs no lines.
       ...(countsLines && { COUNTS_LINES: '1' }),
-      // Processes that tests start compile the same sources again and again.
-      NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)),
     },
+    include: ['test/{unit,property,conformance,infra,e2e}/**/*.test.ts'],
+    // The files of a worker share its modules, an engine (`Service.shared`) and a database (`TestDatabase.shared`).
+    isolate: false,
+    experimental,
+    sequence: { sequencer: LongestFirst },
     globalSetup: 'test/helpers/run-folder.ts',
     setupFiles: 'test/helpers/set-up.ts',
     testTimeout: 60_000,
@@ -56,20 +62,5 @@ export default defineConfig({
       // Percent; two below what a whole run measured: 90.9 and 83.6. The extra suites come on top.
       thresholds: { lines: 89, branches: 82 },
     },
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'parts',
-          experimental,
-          include: ['test/{unit,property,conformance,infra}/**/*.test.ts'],
-          exclude: alone,
-          isolate: false,
-        },
-      },
-      { extends: true, test: { name: 'alone', include: alone } },
-      // The files of a worker share one engine (`Service.shared`).
-      { extends: true, test: { name: 'service', experimental, include: ['test/e2e/**/*.test.ts'], isolate: false } },
-    ],
   },
 });

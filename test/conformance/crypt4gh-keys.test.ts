@@ -8,6 +8,7 @@ import {
   publicKeyOf,
 } from '../../lib/crypt4gh/index.ts';
 import { type KeyVector, manifest, privateKeyOf, vectorFile } from '../helpers/crypt4gh-vectors.ts';
+import { everyRun } from '../helpers/runs.ts';
 
 function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
@@ -27,6 +28,8 @@ async function codeOf(work: () => unknown): Promise<string> {
 const notRead = ['peer-go-ssl-ed25519.sec.pem', 'peer-go-ssl-ed25519.pub.pem'];
 
 const keys = manifest.keys.map((key) => [key.id, key] as const);
+/** Of the program and the costly derivation that wrote the key of carol. */
+const alike = ['peer-python-alice', 'peer-python-bob'];
 const readable = keys.filter(([id, key]) => key.expected === 'ok' && !notRead.includes(id));
 const unreadable = keys.filter(([, key]) => key.expected === 'error');
 
@@ -34,10 +37,11 @@ test('the manifest holds the keys this suite was written for', () => {
   expect([keys.length, readable.length, unreadable.length]).toEqual([63, 39, 21]);
 });
 
-describe.each(readable)('key %s is read', (id, key: KeyVector) => {
+const read = readable.filter(([id]) => everyRun || !alike.includes(id));
+describe.each(read)('key %s is read', (_, key: KeyVector) => {
   test('to the stated bytes', async () => {
     if (key.private !== undefined) {
-      const privateKey = await privateKeyOf(id);
+      const privateKey = await parsePrivateKey(vectorFile(key.private), key.passphrase ?? undefined);
       expect(hex(privateKey)).toBe(key.private_key_hex);
       if (key.public_key_hex !== undefined) expect(hex(publicKeyOf(privateKey))).toBe(key.public_key_hex);
     }

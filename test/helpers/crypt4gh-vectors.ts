@@ -73,9 +73,10 @@ export function keyVector(id: string): KeyVector {
 
 const privateKeys = new Map<string, Promise<Uint8Array>>();
 
-/** The private key of that id, read from its file once: some key derivations are slow on purpose. */
+/** The private key of that id, from its file if the manifest does not have it: some key derivations are slow on purpose. */
 export function privateKeyOf(id: string): Promise<Uint8Array> {
-  const { private: path, passphrase } = keyVector(id);
+  const { private: path, passphrase, private_key_hex: hex } = keyVector(id);
+  if (hex !== undefined) return Promise.resolve(new Uint8Array(Buffer.from(hex, 'hex')));
   if (path === undefined) throw new Error(`the key vector ${id} has no private key`);
   const key = privateKeys.get(id) ?? parsePrivateKey(vectorFile(path), passphrase ?? undefined);
   privateKeys.set(id, key);

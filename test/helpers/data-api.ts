@@ -4,7 +4,7 @@ import type { SqlDatabase } from '../../lib/local/rds-data/database.ts';
 import { rdsDataService } from '../../lib/local/rds-data/rds-data.ts';
 import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-api.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
-import { httpHandler, type SdkRequest, testClient, textOf } from './http-handler.ts';
+import { httpHandler, testClient, textOf } from './http-handler.ts';
 import { readMigrations } from './read-migrations.ts';
 import { temporaryDatabase } from './temporary-database.ts';
 
@@ -13,6 +13,12 @@ const cluster = {
   secretArn: 'arn:aws:secretsmanager:test:1:s',
   databaseName: 'sda',
 };
+
+/** A call of the SDK. */
+interface Command {
+  readonly constructor: { readonly name: string };
+  readonly input: object;
+}
 
 /** Secrets of other roles than the owner, by ARN. */
 type Logins = Readonly<Record<string, { readonly username: string; readonly password: string }>>;
@@ -55,6 +61,8 @@ export class TestDatabase implements AsyncDisposable {
   readonly pauses: number[] = [];
   logins: Logins = {};
   now = 0;
+  /** Whether the SDK puts calls on the wire, and reads the answers. That takes as much time as their statements. */
+  isOnWire = false;
 
   /** Over a database of another kind. */
   constructor(database: SqlDatabase) {
@@ -86,12 +94,7 @@ export class TestDatabase implements AsyncDisposable {
 
   dataApi(options: Partial<DataApiOptions> = {}): DataApi {
     return new DataApi({
-      client: new RDSDataClient({
-        ...testClient,
-        endpoint: 'http://rds-data.test',
-        maxAttempts: 1,
-        requestHandler: httpHandler((request) => this.#answer(request)),
-      }),
+      client: this.isOnWire ? this.#client() : ({ send: (command: Command) => this.#send(command) } as never),
       clusterArn: cluster.arn,
       secretArn: cluster.secretArn,
       database: cluster.databaseName,
@@ -127,19 +130,46 @@ export class TestDatabase implements AsyncDisposable {
     await this.database.close();
   }
 
-  async #answer(request: SdkRequest): Promise<{ status: number; headers: Record<string, string>; body: string }> {
-    const service = rdsDataService(this.database, { ...cluster, login: (arn) => this.logins[arn] });
-    const body = Buffer.from(textOf(request));
-    const { action, input } = service.parse(request.path, request.headers, body, '');
+  #client(): RDSDataClient {
+    return new RDSDataClient({
+      ...testClient,
+      endpoint: 'http://rds-data.test',
+      maxAttempts: 1,
+      requestHandler: httpHandler((request) => {
+        const { action } = this.#service().parse(request.path, request.headers, Buffer.from(textOf(request)), '');
+        return this.#answer(action, textOf(request)).catch(refusal);
+      }),
+    });
+  }
+
+  /** A call in the form that the SDK's client has, also when it fails. */
+  async #send(command: Command): Promise<object> {
+    try {
+      const { body } = await this.#answer(
+        command.constructor.name.replace(/Command$/, ''),
+        JSON.stringify(command.input),
+      );
+      return JSON.parse(String(body));
+    } catch (error) {
+      if (!(error instanceof AwsError)) throw error;
+      const { code: name, message, status } = error;
+      throw Object.assign(new Error(message), { name, $metadata: { httpStatusCode: status } });
+    }
+  }
+
+  #service() {
+    return rdsDataService(this.database, { ...cluster, login: (arn) => this.logins[arn] });
+  }
+
+  async #answer(action: string, body: string): Promise<ReturnType<typeof copy>> {
     this.actions.push(action);
-    this.bodies.push(body.toString());
-    const index = this.faults.findIndex(
-      (fault) => fault.action === action && (fault.body ?? /^/).test(body.toString()),
-    );
+    this.bodies.push(body);
+    const index = this.faults.findIndex((fault) => fault.action === action && (fault.body ?? /^/).test(body));
     const [fault] = index < 0 ? [] : this.faults.splice(index, 1);
-    if (fault && !fault.carriedOut) return refusal(fault.error);
-    const reply = await service.handle(action, input, body, request.headers).catch(refusal);
-    return fault ? refusal(fault.error) : copy(reply);
+    if (fault && !fault.carriedOut) throw fault.error;
+    const reply = await this.#service().handle(action, JSON.parse(body), Buffer.from(body), {});
+    if (fault) throw fault.error;
+    return copy(reply);
   }
 }
 

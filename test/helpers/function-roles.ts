@@ -8,6 +8,7 @@ import type { Statement } from '../../lib/local/iam/policy.ts';
 import { statementsOfRole } from '../../lib/local/iam/roles.ts';
 import { type Deployment, deploy } from '../../lib/local/template/deployment.ts';
 import type { Resource, Template } from '../../lib/local/template/template.ts';
+import { remembered } from './synthesized.ts';
 
 /** A bucket with archived bodies that the operator had before, under a key of the operator's own. */
 export const otherBucket = {
@@ -53,12 +54,13 @@ export function synthesize(change: Partial<Settings> = {}): CloudAssembly {
 
 /** The same, as the local engine names their resources. */
 export function deploymentOf(change: Partial<Settings> = {}): Deployment {
-  const stacks = synthesize(change).stacks.map(({ stackName, template, dependencies }) => ({
-    ...{ name: stackName, template: template as Template, region: undefined, assets: new Map() },
-    needs: dependencies.length,
-  }));
-  const byDependency = stacks.sort((one, other) => one.needs - other.needs);
-  return deploy(byDependency, { queueUrl: (name) => `https://sqs.invalid/${name}`, apiUrl: (id) => `https://${id}` });
+  const byDependency = remembered(`of roles ${JSON.stringify({ ...settings, ...change })}`, () =>
+    synthesize(change)
+      .stacks.toSorted((one, other) => one.dependencies.length - other.dependencies.length)
+      .map(({ stackName, template }) => ({ name: stackName, template: template as Template })),
+  );
+  const stacks = byDependency.map((stack) => ({ ...stack, region: undefined, assets: new Map<string, string>() }));
+  return deploy(stacks, { queueUrl: (name) => `https://sqs.invalid/${name}`, apiUrl: (id) => `https://${id}` });
 }
 
 /** The functions of the service. Those of the CDK, which serve CloudFormation alone, are left out. */

@@ -27,26 +27,26 @@ export function templatesOf(settings: Settings): Templates {
   const key = JSON.stringify(settings);
   const known = made.get(key);
   if (known) return known;
+  type Pair = readonly [stored: Record<string, unknown>, served: Record<string, unknown>];
   const [stored, served] = remembered(key, () => synthesized(settings) as Pair);
   const templates = { stored: Template.fromJSON(stored), served: Template.fromJSON(served) };
   made.set(key, templates);
   return templates;
 }
 
-type Pair = readonly [stored: Record<string, unknown>, served: Record<string, unknown>];
-
-function remembered(key: string, make: () => Pair): Pair {
+/** What was made from the same sources, as JSON. @param key all that it depends on besides the sources */
+export function remembered<T>(key: string, make: () => T): T {
   if (process.env.COUNTS_LINES) return make();
   kept ??= keptFolder();
   const path = join(kept, createHash('sha256').update(key).digest('hex'));
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch {
-    const pair = make();
+    const result = make();
     const unfinished = `${path}.${process.pid}`;
-    writeFileSync(unfinished, JSON.stringify(pair));
+    writeFileSync(unfinished, JSON.stringify(result));
     renameSync(unfinished, path);
-    return pair;
+    return result;
   }
 }
 

@@ -4,6 +4,7 @@ import { localPaths } from '../../lib/client/api/download/disk/local-name.ts';
 import { safeFileName } from '../../lib/common/names.ts';
 import { displayFileName } from '../../lib/service/direct/representation.ts';
 import { attachment } from '../../lib/service/http/reply.ts';
+import { runs } from '../helpers/runs.ts';
 
 /** The documentation of Windows, word for word: reserved names and characters. */
 const windowsDevices = [
@@ -33,7 +34,7 @@ test('every text becomes a name that every system can save; a second time change
       expectSafe(name);
       expect(safeFileName(name)).toBe(name);
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 
@@ -48,7 +49,7 @@ test('so does what a submitter called a file, in the listing and in Content-Disp
       expectSafe(plain);
       if (encoded !== undefined) expectSafe(decodeURIComponent(encoded));
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });
 

@@ -10,7 +10,7 @@ const clientFiles = 'test/resilience/{client-{commands,disk,stop},set-up}.resili
 const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
 /** The files of which `npm test` makes a part of the runs. */
-const properties = globSync('test/{property,unit}/**/*.test.ts', { cwd: root }).filter((file) =>
+const properties = globSync('test/{property,unit,conformance}/**/*.test.ts', { cwd: root }).filter((file) =>
   readFileSync(`${root}/${file}`, 'utf8').includes('helpers/runs.ts'),
 );
 

@@ -22,7 +22,10 @@ afterAll(() => s3?.[Symbol.asyncDispose]());
 const mebibyte = 1024 * 1024;
 /** The period is prime, so that bytes out of place show. */
 const pattern = (size: number, first = 0) =>
-  Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at + first) % 251));
+  Buffer.alloc(
+    size,
+    Uint8Array.from({ length: 251 }, (_, at) => (at + first) % 251),
+  );
 const refused = (name: string, status = 400) => ({ name, $metadata: { httpStatusCode: status } });
 
 async function start(Key: string, checksums = false) {

@@ -1,33 +1,25 @@
-import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import packageJson from '../../../../package.json' with { type: 'json' };
-import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
+import { coldModule, functionEnvironment } from '../../../helpers/function-module.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 
 const login = { issuer: 'https://login.example.org/oidc/', clientId: 'data-out', scopes: ['openid'] };
-
-beforeEach(() => {
-  vi.resetModules();
-  const broker = { iss: 'https://broker.example.org/', issues: ['passports'] };
-  mockBundledJson(() => [
-    { iss: 'https://a.example.org/' },
-    broker,
-    { iss: 'https://b.example.org/', issues: ['visas'] },
-  ]);
-  vi.stubEnv('ORGANIZATION_NAME', 'Example Archive');
-  vi.stubEnv('ARCHIVE_KIND', 'fega');
-});
-afterAll(() => {
-  vi.unstubAllEnvs();
-  unmockBundledJson();
-});
+const trusted = [
+  { iss: 'https://a.example.org/' },
+  { iss: 'https://broker.example.org/', issues: ['passports'] },
+  { iss: 'https://b.example.org/', issues: ['visas'] },
+];
 
 test.each([
   ['required', true, undefined],
   ['when-presented', false, login],
 ])('caches may keep what the service is: credentials %s', async (policy, basicRequired, set) => {
-  vi.stubEnv('ARCHIVE_CREDENTIALS', policy);
-  vi.stubEnv('LOGIN', set && JSON.stringify(set));
-  const { handler } = await import('../../../../lambdas/delivery/about.ts');
+  const variables = {
+    ...{ ORGANIZATION_NAME: 'Example Archive', ARCHIVE_KIND: 'fega', ARCHIVE_CREDENTIALS: policy },
+    ...(set && { LOGIN: JSON.stringify(set) }),
+  };
+  onTestFinished(functionEnvironment(variables, () => trusted));
+  const { handler } = await coldModule<typeof import('../../../../lambdas/delivery/about.ts')>('delivery/about.ts');
   const { statusCode, headers, body } = await handler(gatewayEvent({ path: '/.well-known/data-out' }));
   expect(statusCode).toBe(200);
   expect(headers).toMatchObject({ 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=3600' });

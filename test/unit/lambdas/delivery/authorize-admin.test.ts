@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { hashPassword } from '../../../../lib/common/password-hash.ts';
+import { hash } from 'bcryptjs';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { captureOutput } from '../../../helpers/captured-output.ts';
+import { coldModule, functionEnvironment } from '../../../helpers/function-module.ts';
 import { authorizerEvent } from '../../../helpers/gateway-event.ts';
 import { basic } from '../../../helpers/http-request.ts';
 import { secretsManagerServer } from '../../../helpers/secrets-manager-server.ts';
@@ -8,26 +9,28 @@ import { secretsManagerServer } from '../../../helpers/secrets-manager-server.ts
 const secretArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:admins-AbCdEf';
 let server: Awaited<ReturnType<typeof secretsManagerServer>>;
 let password: string;
+let restore: () => void;
 let output: ReturnType<typeof captureOutput>;
 
 beforeAll(async () => {
-  password = await hashPassword('correct:horse');
+  password = await hash('correct:horse', 4);
   server = await secretsManagerServer(secretArn);
-  vi.stubEnv('ADMIN_SECRET_ARN', secretArn);
-  vi.stubEnv('AWS_REGION', 'eu-north-1');
-  vi.stubEnv('AWS_ACCESS_KEY_ID', 'id');
-  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'key');
-  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', server.url);
+  restore = functionEnvironment({
+    ADMIN_SECRET_ARN: secretArn,
+    AWS_REGION: 'eu-north-1',
+    AWS_ACCESS_KEY_ID: 'id',
+    AWS_SECRET_ACCESS_KEY: 'key',
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: server.url,
+  });
 });
 afterAll(async () => {
-  vi.unstubAllEnvs();
+  restore();
   await server.stop();
 });
 
-/** A new function instance: nothing is cached from another test. */
 async function coldHandler() {
-  vi.resetModules();
-  return (await import('../../../../lambdas/delivery/authorize-admin.ts')).handler;
+  type Module = typeof import('../../../../lambdas/delivery/authorize-admin.ts');
+  return (await coldModule<Module>('delivery/authorize-admin.ts')).handler;
 }
 
 beforeEach(() => {

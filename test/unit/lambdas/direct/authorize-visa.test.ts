@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { entryHash } from '../../../../lib/contract/deny-list.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { signTicket } from '../../../../lib/service/direct/htsget/token.ts';
-import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
+import { coldModule, functionEnvironment } from '../../../helpers/function-module.ts';
 import { authorizerEvent } from '../../../helpers/gateway-event.ts';
 import { makeTestIssuer, type TestIssuer } from '../../../helpers/issuer.ts';
 import { secretsManagerServer } from '../../../helpers/secrets-manager-server.ts';
@@ -11,27 +11,31 @@ import { secretsManagerServer } from '../../../helpers/secrets-manager-server.ts
 const denyListArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:denied-AbCdEf';
 const ticketKeyArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:ticket-AbCdEf';
 const ticketKey = '0123456789abcdef'.repeat(4);
+type Module = typeof import('../../../../lambdas/direct/authorize-visa.ts');
+const cold = async () => (await coldModule<Module>('direct/authorize-visa.ts')).handler;
 let issuer: TestIssuer;
 let secrets: Awaited<ReturnType<typeof secretsManagerServer>>;
-let handler: typeof import('../../../../lambdas/direct/authorize-visa.ts').handler;
+let handler: Module['handler'];
+let restore: () => void;
 let output: ReturnType<typeof captureOutput>;
 
 beforeAll(async () => {
   issuer = await makeTestIssuer();
   secrets = await secretsManagerServer(denyListArn, { [ticketKeyArn]: { key: ticketKey } });
   secrets.state.secret = { denied: [{ iss: issuer.iss, jti: 'stolen' }] };
-  vi.stubEnv('VISA_DENY_LIST_SECRET_ARN', denyListArn);
-  vi.stubEnv('TICKET_KEY_SECRET_ARN', ticketKeyArn);
-  vi.stubEnv('AWS_REGION', 'eu-north-1');
-  vi.stubEnv('AWS_ACCESS_KEY_ID', 'id');
-  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'key');
-  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', secrets.url);
-  mockBundledJson(() => [issuer.entry]);
-  ({ handler } = await import('../../../../lambdas/direct/authorize-visa.ts'));
+  const variables = {
+    VISA_DENY_LIST_SECRET_ARN: denyListArn,
+    TICKET_KEY_SECRET_ARN: ticketKeyArn,
+    AWS_REGION: 'eu-north-1',
+    AWS_ACCESS_KEY_ID: 'id',
+    AWS_SECRET_ACCESS_KEY: 'key',
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+  };
+  restore = functionEnvironment(variables, () => [issuer.entry]);
+  handler = await cold();
 });
 afterAll(async () => {
-  unmockBundledJson();
-  vi.unstubAllEnvs();
+  restore();
   await secrets.stop();
 });
 beforeEach(() => {
@@ -122,12 +126,11 @@ test('a failure of the authorizer is not a refusal', async () => {
 });
 
 test('without a deny list, a good visa is not a refusal either: the gateway answers 503', async () => {
-  vi.resetModules();
-  const cold = (await import('../../../../lambdas/direct/authorize-visa.ts')).handler;
+  const another = await cold();
   const event = authorizerEvent(`Bearer ${await issuer.visa()}`);
   secrets.state.failure = 500;
-  await expect(cold(event)).rejects.toThrow(/^the authorizer failed$/);
+  await expect(another(event)).rejects.toThrow(/^the authorizer failed$/);
   expect(output.documents()).toMatchObject([{ level: 'ERROR', error: 'DataOutError' }]);
   secrets.state.failure = undefined;
-  expect(await cold(event)).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Allow' }] } });
+  expect(await another(event)).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Allow' }] } });
 });

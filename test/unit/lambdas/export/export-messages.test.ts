@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { unavailable } from '../../../../lib/errors.ts';
 import type { Events, OperatorEvent } from '../../../../lib/service/stores/events.ts';
-import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { ExportPipeline } from '../../../helpers/export-pipeline.ts';
 import { vectorKey } from '../../../helpers/export-world.ts';
+import { functionEnvironment } from '../../../helpers/function-module.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
 import { stageFileEnvironment } from '../../../helpers/stage-file-environment.ts';
 
@@ -34,13 +34,8 @@ async function loadFunctions() {
 }
 let functions: Awaited<ReturnType<typeof loadFunctions>>;
 beforeAll(async () => {
-  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
-  mockBundledJson(() => []);
-  functions = await loadFunctions();
-});
-afterAll(() => {
-  unmockBundledJson();
-  vi.unstubAllEnvs();
+  const restore = functionEnvironment(variables, () => []);
+  functions = await loadFunctions().finally(restore);
 });
 
 let world: ExportPipeline;

@@ -54,7 +54,7 @@ const staged = { outcome: 'staged', bytes: 23 * MiB + 124 };
 const temporary = { outcome: 'failed', error: { code: 'temporarily_unavailable' } };
 
 test('S3 copies all but the first 5 MiB, the row has what it needs, and the checksum follows from that of the body', async () => {
-  world.archive.set('bodies/EGAF1', body, formatCrc(await crcOf(body)));
+  world.archive.set('bodies/EGAF1', body, 'zcNft/9AuPI=');
   expect(await deliver()).toMatchObject(staged);
   const { bytes = Buffer.alloc(0), metadata } = world.outbox.objects.get(key) ?? {};
   expect(Buffer.from(bytes.subarray(124)).equals(body)).toBe(true);

@@ -1,5 +1,5 @@
+import { hash } from 'bcryptjs';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { hashPassword } from '../../../../lib/common/password-hash.ts';
 import { unavailable } from '../../../../lib/errors.ts';
 import { type Administrators, authenticateAdministrator } from '../../../../lib/service/http/administrator.ts';
 import { basic } from '../../../helpers/http-request.ts';
@@ -8,7 +8,7 @@ const users = new Map<string, Awaited<ReturnType<Administrators['find']>>>();
 const administrators: Administrators = { find: async (username) => users.get(username) };
 
 beforeAll(async () => {
-  const passwordHash = await hashPassword('correct:horse');
+  const passwordHash = await hash('correct:horse', 4);
   users.set('admin', { passwordHash, roles: ['ADMIN'] });
   users.set('reader', { passwordHash, roles: ['READER', 'admin'] });
   users.set('guest', { passwordHash, roles: [] });

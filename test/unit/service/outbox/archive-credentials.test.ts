@@ -1,5 +1,5 @@
+import { hash } from 'bcryptjs';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { hashPassword } from '../../../../lib/common/password-hash.ts';
 import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/environment.ts';
 import { unavailable } from '../../../../lib/errors.ts';
 import { archiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
@@ -20,7 +20,7 @@ let users: Users;
 let now: Date;
 
 beforeAll(async () => {
-  passwordHash = await hashPassword('correct:horse');
+  passwordHash = await hash('correct:horse', 4);
 });
 
 beforeEach(() => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { calculateJwkThumbprint } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemTiming } from '../../../../../lib/common/timing.ts';
 import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
 import { formatPrivateKey, generateKeyPair, publicKeyFingerprint } from '../../../../../lib/crypt4gh/index.ts';
 import type { Terminal } from '../../../../../lib/terminal/terminal.ts';
@@ -31,12 +32,19 @@ beforeAll(async () => {
   server.visa = 'a.b.c';
 });
 beforeEach(async () => {
+  // A pause ends at once and moves the clock.
+  let late = 0;
+  vi.spyOn(systemTiming, 'now').mockImplementation(() => new Date(Date.now() + late));
+  vi.spyOn(systemTiming, 'sleep').mockImplementation(async (milliseconds) => {
+    late += milliseconds;
+  });
   folder = await mkdtemp(join(tmpdir(), 'data-out-delivery-'));
   await writeFile(join(folder, 'me.sec.pem'), await formatPrivateKey(privateKey), { mode: 0o600 });
   server.keySet = signer.keySet;
   for (const [index, name] of names.entries()) server.put(name, containers[index]!);
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   server.clear();
   await rm(folder, { recursive: true });
 });

@@ -1,14 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
 import { runCli } from '../../../../helpers/cli-run.ts';
-import { generatedPlaintext, vectorFile } from '../../../../helpers/crypt4gh-vectors.ts';
+import { vectorFile } from '../../../../helpers/crypt4gh-vectors.ts';
 
 const reader = generateKeyPair();
 /** More than one batch of segments, so that threads have work. */
-const plaintext = generatedPlaintext('sender', 9 * 2 ** 20 + 5);
+const plaintext = randomBytes(9 * 2 ** 20 + 5);
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-sender-'));

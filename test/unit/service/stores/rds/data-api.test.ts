@@ -8,6 +8,7 @@ import { brokenConnection } from '../../../../helpers/http-handler.ts';
 let test: TestDatabase;
 beforeAll(async () => {
   test = await TestDatabase.open();
+  test.isOnWire = true;
   await test.sql('create table thing (id integer primary key, note text)');
 });
 afterAll(() => test[Symbol.asyncDispose]());
