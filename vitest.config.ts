@@ -22,7 +22,7 @@ export const execArgv = ['--external-memory-accounted-in-global-limit', '--initi
  * coverage is put in by Vite, and modules are mocked by it.
  */
 const countsLines = process.argv.includes('--coverage');
-const experimental = { viteModuleRunner: countsLines, nodeLoader: false };
+export const experimental = { viteModuleRunner: countsLines, nodeLoader: false };
 
 export default defineConfig({
   test: {
