@@ -153,8 +153,9 @@ describe('more than one region, and less', () => {
 describe('a region for the key of the caller', () => {
   const keys = generateKeyPair();
 
-  // Where records span blocks, nearly the whole file comes.
-  test.each(cases)('decrypted here: $name $region', async ({ genome, region }) => {
+  // Where records span blocks, nearly the whole file comes. Which records come does not depend on the key.
+  const chosen = cases.filter((one) => one.name === 'spanning.bam' || samples.includes(one));
+  test.each(chosen)('decrypted here: $name $region', async ({ genome, region }) => {
     const container = await encrypted(genome, region);
     const file = outputOf('encrypted', genome, region);
     const plain = decrypt([container], { privateKeys: [keys.privateKey] });
