@@ -13,7 +13,7 @@ export const execArgv = ['--external-memory-accounted-in-global-limit', '--initi
  * coverage is put in by Vite.
  */
 const countsLines = process.argv.includes('--coverage');
-const experimental = { viteModuleRunner: countsLines, nodeLoader: false };
+export const experimental = { viteModuleRunner: countsLines, nodeLoader: false };
 
 /** The whole service takes as long as a third of the others. Those follow by their last duration. */
 class LongestFirst extends BaseSequencer {

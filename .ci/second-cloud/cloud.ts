@@ -41,10 +41,7 @@ export class Cloud {
     mkdirSync(paths.temporary);
     this.database = database;
     this.iamLog = join(folder, 'iam.log');
-    const env = {
-      ...{ ...withoutAws(process.env), ...credentials, NODE_EXTRA_CA_CERTS: paths.certificate },
-      PATH: `${join(tools, 'venv/bin')}:${process.env.PATH}`,
-    };
+    const env = { ...withoutAws(process.env), ...credentials, NODE_EXTRA_CA_CERTS: paths.certificate };
     this.env = {
       ...{ ...env, AWS_REGION: region, AWS_DEFAULT_REGION: region, AWS_ENDPOINT_URL: `https://127.0.0.1:${port}` },
       ...{ AWS_CA_BUNDLE: paths.certificate, SECOND_CLOUD_PORT: port },

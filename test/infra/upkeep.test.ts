@@ -19,7 +19,8 @@ describe.each([
   [
     'nightly',
     ...['.ci/second-cloud/run --all', 'npm run soak', 'npm run fuzz', '.ci/interop-regions --rust'],
-    'npm run test:resilience -- --project executable',
+    'npm run test:resilience -- --project executable --project properties',
+    '.ci/templates/run --all',
   ],
 ])('the workflow %s', (name, ...commands) => {
   const workflow = parse(read(`.github/workflows/${name}.yml`)) as Workflow;

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { outboxMetadata } from '../../lib/contract/outbox-key.ts';
 import { Seeded } from '../fuzz/seeded.ts';
 import { ExportPipeline, hoursFromNow } from '../helpers/export-pipeline.ts';
+import { runs } from '../helpers/runs.ts';
 
 type QueueName = keyof ExportPipeline['queues'];
 
@@ -51,7 +52,7 @@ const inOrder = ask().then(async (world) => {
   return await endOf(world);
 });
 
-const seeds = Array.from({ length: 6 }, (_, seed) => seed);
+const seeds = Array.from({ length: runs(8) }, (_, seed) => seed);
 
 /** Take the next messages of any queue. @returns the queue, with them at its front */
 function shuffled(world: ExportPipeline, random: Seeded, names: readonly QueueName[]): QueueName | undefined {

@@ -11,6 +11,7 @@ import { mutated } from '../fuzz/mutations.ts';
 import { Seeded } from '../fuzz/seeded.ts';
 import { shapeNames, type Taken } from '../helpers/hostile-indexes.ts';
 import { opened, streamed, vector } from '../helpers/region-files.ts';
+import { runs } from '../helpers/runs.ts';
 
 /** What one request of htsget may take, whatever index, header and list of regions it is given. */
 const most = { processorSeconds: 20, megabytes: 200 };
@@ -37,7 +38,7 @@ describe('an index or a header that was made to be dear', () => {
 });
 
 describe('mutants of an index', () => {
-  const mutants = 500;
+  const mutants = runs(500);
   test.each([
     ['reads.bam', 'reads.bam.bai', 'one'],
     ['reads.bam', 'reads.bam.csi', 'one'],

@@ -141,7 +141,7 @@ describe('npm run smoke', () => {
   test('a visa of an unknown key is one fault: what needs no visa is tested all the same', async () => {
     const unknown = join(folder, 'unknown-key.json');
     await makeIssuer(unknown);
-    const { exitCode, stdout, lines, of } = await results(['--issuer', unknown]);
+    const { exitCode, stdout, stderr, lines, of } = await results(['--issuer', unknown]);
     expect(exitCode, stdout).toBe(1);
     expect(lines.filter(({ result }) => result === 'failed')).toMatchObject([
       {
@@ -152,6 +152,8 @@ describe('npm run smoke', () => {
     ]);
     expect(of('direct GET /files/{fileId}')?.found).toBe('visa did not pass');
     expect(of('direct GET /service-info')?.found).toBe('1 answer');
+    for (const id of ['s3-copy-checksums', 'clean-up']) expect(of(id)).toMatchObject({ result: 'passed' });
+    expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toMatch(/checks failed: visa$/);
     expect(await left()).toEqual(nothing);
   });
 

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { execArgv } from '../../vitest.config.ts';
+import { execArgv, experimental } from '../../vitest.config.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -9,12 +9,12 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const clientFiles = 'test/resilience/{client-{commands,disk,stop},set-up}.resilience.ts';
 const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
-/** The files of which `npm test` makes a part of the runs. */
-const properties = globSync('test/{property,unit,conformance}/**/*.test.ts', { cwd: root }).filter((file) =>
+/** The files of which `npm test` and the other projects make a part of the runs. */
+const properties = globSync('test/{{property,unit,conformance}/**/*.test,resilience/*.resilience}.ts', { cwd: root }).filter((file) =>
   readFileSync(`${root}/${file}`, 'utf8').includes('helpers/runs.ts'),
 );
 
-/** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, most of which `.ci/run` calls. */
+/** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, of which `.ci/run` calls two projects. */
 export default defineConfig({
   root,
   test: {
@@ -24,6 +24,7 @@ export default defineConfig({
       CDK_VALIDATION: 'false',
     },
     execArgv,
+    experimental,
     setupFiles: 'test/helpers/set-up.ts',
     // Other steps of `.ci/run` share the machine.
     testTimeout: 180_000,
@@ -45,6 +46,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'shared', include: ['test/resilience/shared/*.resilience.ts'], isolate: false },
       },
+      // All runs of what has been run in part: each night.
       {
         extends: true,
         test: { name: 'properties', include: properties, isolate: false, env: { ALL_RUNS: '1' } },

@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatPrivateKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { freePort } from '../../../lib/local/http.ts';
 import { addFile } from '../../../lib/ops/archive/add-file.ts';
 import { readArchiveKeys } from '../../../lib/ops/secrets/archive-keys.ts';
 import { localTarget } from '../../../lib/ops/target.ts';
@@ -11,22 +12,35 @@ import { genomes, makeGenomes } from '../../helpers/genomes.ts';
 import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
 import { Service } from '../../helpers/service.ts';
 
-/** A service whose released dataset `EGAD1` has the genomes and their indexes. */
+/** One for all files: they run in one process. */
+let shared: Promise<ArchivedGenomes> | undefined;
+
+/** A service whose released dataset `EGAD1` has the genomes and their indexes. It ends with the process. */
 export class ArchivedGenomes {
   readonly service: Service;
   /** Of the plain files, as htslib wrote them. */
   readonly folder: string;
+  /** A port of this machine where a page may be that browsers let read tickets. */
+  readonly pagePort: number;
   readonly #fileIds: ReadonlyMap<string, string>;
+  #containers: Promise<void> | undefined;
 
-  private constructor(service: Service, folder: string, fileIds: ReadonlyMap<string, string>) {
+  private constructor(service: Service, folder: string, pagePort: number, fileIds: ReadonlyMap<string, string>) {
     this.service = service;
     this.folder = folder;
+    this.pagePort = pagePort;
     this.#fileIds = fileIds;
   }
 
-  /** @param environment of the functions, beside their own */
-  static async make(environment: Readonly<Record<string, string>> = {}): Promise<ArchivedGenomes> {
+  static shared(): Promise<ArchivedGenomes> {
+    shared ??= ArchivedGenomes.#make();
+    return shared;
+  }
+
+  static async #make(): Promise<ArchivedGenomes> {
     const folder = await mkdtemp(join(tmpdir(), 'data-out-regions-'));
+    const pagePort = await freePort([0]);
+    const environment = { HTSGET_ORIGINS: `http://127.0.0.1:${pagePort}` };
     const [service] = await Promise.all([Service.start({ environment }), makeGenomes(folder)]);
     const target = localTarget(service.connection);
     const keys = await readArchiveKeys(target.archiveKeys);
@@ -37,7 +51,7 @@ export class ArchivedGenomes {
       fileIds.set(name, fileId);
     }
     await service.setDataset('EGAD1', 'released');
-    return new ArchivedGenomes(service, folder, fileIds);
+    return new ArchivedGenomes(service, folder, pagePort, fileIds);
   }
 
   fileId(name: string): string {
@@ -53,6 +67,12 @@ export class ArchivedGenomes {
 
   /** `data-out serve` on a folder with containers of the files and their indexes. */
   async serve(...options: readonly string[]): Promise<RunningServe> {
+    this.#containers ??= this.#writeContainers();
+    await this.#containers;
+    return await startServe(['containers', '--key', 'me.sec.pem', ...options], { folder: this.folder });
+  }
+
+  async #writeContainers(): Promise<void> {
     const keys = generateKeyPair();
     const containers = join(this.folder, 'containers');
     await mkdir(containers);
@@ -61,11 +81,5 @@ export class ArchivedGenomes {
       const container = await containerOf(await readFile(join(this.folder, name)), keys.publicKey);
       await writeFile(join(containers, `${name}.c4gh`), container);
     }
-    return await startServe(['containers', '--key', 'me.sec.pem', ...options], { folder: this.folder });
-  }
-
-  async remove(): Promise<void> {
-    await this.service.stop();
-    await rm(this.folder, { recursive: true, force: true });
   }
 }

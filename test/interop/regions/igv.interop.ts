@@ -24,9 +24,9 @@ describe.skipIf(!tools.chromium || !tools.modules)('igv.js', () => {
   let visa: string;
 
   beforeAll(async () => {
-    pages = createServer((request, response) => void pageOf(request.url ?? '', response)).listen(0, '127.0.0.1');
-    await once(pages, 'listening');
-    archived = await ArchivedGenomes.make({ HTSGET_ORIGINS: originOf(pages) });
+    archived = await ArchivedGenomes.shared();
+    pages = createServer((request, response) => void pageOf(request.url ?? '', response));
+    await once(pages.listen(archived.pagePort, '127.0.0.1'), 'listening');
     visa = await archived.service.visa();
     served = await archived.serve('--allow-origin', originOf(pages));
     const { chromium } = await import(`${tools.modules}/playwright-core/index.mjs`);
@@ -36,7 +36,6 @@ describe.skipIf(!tools.chromium || !tools.modules)('igv.js', () => {
     await browser?.close();
     pages?.close();
     await served?.end();
-    await archived?.remove();
   });
 
   test.each(['bai.bam', 'spanning.bam'])('draws the reads of %s by ranges from serve', async (name) => {

@@ -24,7 +24,7 @@ let served: RunningServe;
 let authorizing: Server;
 
 beforeAll(async () => {
-  archived = await ArchivedGenomes.make();
+  archived = await ArchivedGenomes.shared();
   visa = await archived.service.visa();
   authorizing = createServer(async ({ url = '' }, response) => {
     const asked = `${archived.service.connection.dataOutUrl.replace(/\/$/, '')}${url}`;
@@ -38,7 +38,6 @@ beforeAll(async () => {
 afterAll(async () => {
   authorizing?.close();
   await served?.end();
-  await archived?.remove();
 });
 
 /** Of tickets, without credentials. */

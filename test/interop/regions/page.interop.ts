@@ -26,13 +26,10 @@ const region = 'chr1:500001-600000';
 let archived: ArchivedGenomes;
 let served: RunningServe;
 beforeAll(async () => {
-  archived = await ArchivedGenomes.make();
+  archived = await ArchivedGenomes.shared();
   served = await archived.serve();
 });
-afterAll(async () => {
-  await served?.end();
-  await archived?.remove();
-});
+afterAll(() => served?.end());
 
 function genomeOf(data: string): Genome {
   const found = genomes.find((genome) => genome.data === data);

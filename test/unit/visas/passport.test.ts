@@ -56,6 +56,7 @@ describe('identities', () => {
   test("the passport's own identity comes first, whatever the order of the visas", async () => {
     const visas = [
       await a.visa({ sub: '1', dataset: 'D' }),
+      await a.visa({ sub: '2', dataset: 'D' }),
       await b.visa({ sub: '1', dataset: 'D' }),
       await broker.visa({ sub: 'me', dataset: 'D' }),
       await broker.visa({ sub: 'also me', dataset: 'D' }),
@@ -63,10 +64,11 @@ describe('identities', () => {
     const expected = [
       { iss: brokerIss, sub: 'me' },
       { iss: issA, sub: '1' },
+      { iss: issA, sub: '2' },
       { iss: issB, sub: '1' },
       { iss: brokerIss, sub: 'also me' },
     ];
-    for (const order of [visas, visas.toReversed(), [visas[2], visas[0], visas[3], visas[1]]]) {
+    for (const order of [visas, visas.toReversed(), [visas[3], visas[1], visas[0], visas[4], visas[2]]]) {
       const { subject, subjects, grants } = await open(broker.passport(order, { sub: 'me' }));
       expect(subjects).toEqual(expected);
       expect(subject).toEqual(expected[0]);

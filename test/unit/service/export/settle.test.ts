@@ -278,6 +278,14 @@ describe('again and at once', () => {
   });
 });
 
+test('a receipt has files of all pages of the database', async () => {
+  await request(own, 'aa', 0, 1001);
+  await world.database.sql(`insert into data_out.request_files (request_id, file_id, state)
+    select '${own}', 'F' || n, 'given_up' from generate_series(1, 1001) n`);
+  await settle();
+  expect(new Set((await receipt()).missing.map(({ file_id }) => file_id)).size).toBe(1001);
+});
+
 describe('more files than one receipt lists', () => {
   const settleInParts = () => settleRequest(own, { ...world.settling, filesPerPart: 2 }, () => 900_000);
   beforeEach(async () => {
