@@ -7,6 +7,7 @@ import { buildSync } from 'esbuild';
 import { adminPageFile } from '../../contract/admin-page.ts';
 import { openApiFile, trustedIssuersFile } from '../../contract/environment.ts';
 import { sourceMapsDir } from '../../contract/synth.ts';
+import type { ServiceFunctionProps } from './service-function.ts';
 
 /** Root of the repository: entries, `config/` and the lock file are found from here. */
 export const repository = join(import.meta.dirname, '../../..');
@@ -14,18 +15,13 @@ export const repository = join(import.meta.dirname, '../../..');
 /** Folder of the cloud assembly with one esbuild metafile a function: what went into each bundle. Not deployed. */
 export const metafiles = 'metafiles';
 
-export interface Bundle {
-  /** Entry file, relative to `lambdas/`. */
-  readonly entry: string;
+interface Bundle extends Pick<ServiceFunctionProps, 'entry' | 'openApiDocument' | 'servesAdminPage'> {
   /** Id of the function's construct. */
   readonly id: string;
   /** Folder of the cloud assembly. */
   readonly outdir: string;
   /** Of a function that verifies visas or names their issuers: the trust list, relative to the root of the repository. */
   readonly trustedIssuers: string | undefined;
-  /** Name of a document of `docs/openapi/`. */
-  readonly openApiDocument: string | undefined;
-  readonly servesAdminPage: boolean;
 }
 
 /** The code of a function. The CDK's own bundling starts `npx` and shells for each, which takes most of a synth. */

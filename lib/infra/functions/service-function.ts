@@ -22,8 +22,7 @@ export interface ServiceFunctionProps {
   /** Entry file, relative to `lambdas/`. */
   readonly entry: string;
   readonly description: string;
-  readonly memoryMegabytes: number;
-  readonly timeout: Duration;
+  readonly limits: readonly [memoryMegabytes: number, timeout: Duration];
   /** Days to keep the logs. */
   readonly logRetentionDays: number;
   /** Most invocations at once, reserved from the account's limit. @default - no separate limit */
@@ -49,17 +48,11 @@ export interface Permission {
   readonly wildcard?: { readonly resource: string; readonly reason: string };
 }
 
-/** A function as a grant sees it: it can receive a permission and a setting. */
-export interface Grantee {
-  allow(permission: Permission): void;
-  configure(name: EnvironmentVariable, value: string): void;
-}
-
 /**
  * One function with a log group and its own role. The role starts with writing its own log and traces, and nothing
  * else; each grant adds a permission together with the setting that goes with it.
  */
-export class ServiceFunction extends Construct implements Grantee {
+export class ServiceFunction extends Construct {
   readonly function: NodejsFunction;
   readonly timeout: Duration;
   readonly roleArn: string;
@@ -67,7 +60,8 @@ export class ServiceFunction extends Construct implements Grantee {
 
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
     super(scope, id);
-    this.timeout = props.timeout;
+    const [memorySize, timeout] = props.limits;
+    this.timeout = timeout;
     const logGroup = new LogGroup(this, 'Logs', { retention: props.logRetentionDays });
     this.#role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
@@ -80,10 +74,10 @@ export class ServiceFunction extends Construct implements Grantee {
       description: props.description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
-      memorySize: props.memoryMegabytes,
+      memorySize,
       ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
       ...(props.mayLoop && { recursiveLoop: RecursiveLoop.ALLOW }),
-      timeout: props.timeout,
+      timeout,
       role: this.#role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
@@ -94,13 +88,11 @@ export class ServiceFunction extends Construct implements Grantee {
       // This setting is for version 2 of the SDK.
       awsSdkConnectionReuse: false,
       code: bundledCode({
+        ...props,
         id,
-        entry: props.entry,
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
         trustedIssuers:
           props.verifiesVisas || props.namesIssuers ? this.node.getContext(trustedIssuersContext) : undefined,
-        openApiDocument: props.openApiDocument,
-        servesAdminPage: props.servesAdminPage ?? false,
       }),
       handler: 'index.handler',
     });
