@@ -46,9 +46,10 @@ export const outputs = {
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];
-const optionalOutputs = [outputs.dataOutUrl, outputs.databaseAuditorSecretArn, outputs.outboxQuotaGib] as const;
-type OptionalOutput = (typeof optionalOutputs)[number];
-export type StackOutputs = Readonly<Record<Exclude<StackOutput, OptionalOutput>, string>> & {
+export const optionalOutputs = [outputs.dataOutUrl, outputs.databaseAuditorSecretArn, outputs.outboxQuotaGib] as const;
+export type OptionalOutput = (typeof optionalOutputs)[number];
+export type RequiredOutput = Exclude<StackOutput, OptionalOutput>;
+export type StackOutputs = Readonly<Record<RequiredOutput, string>> & {
   readonly [name in OptionalOutput]?: string | undefined;
 };
 

@@ -1,7 +1,8 @@
+import { percentDecoded } from '../../../common/percent.ts';
 import { DataOutError, invalidRequest } from '../../../errors.ts';
 import { slice } from '../../http/pages.ts';
 import { type HttpReply, jsonReply, type ReplyBody } from '../../http/reply.ts';
-import { decodedSegment, type HttpRequest, readAll, singleQuery } from '../../http/request.ts';
+import { type HttpRequest, readAll, singleQuery } from '../../http/request.ts';
 import { accessRefused } from '../access.ts';
 import { isSubmittedPath } from '../htsget/named-file.ts';
 import {
@@ -94,7 +95,7 @@ export async function serveSdaFile(
   invocation: Parameters<typeof serveFile>[2],
 ): Promise<HttpReply<ReplyBody>> {
   const datasetId = await entitledDataset(request, endpoint);
-  const path = decodedSegment(request.pathParameters.get('path') ?? '');
+  const path = percentDecoded(request.pathParameters.get('path') ?? '');
   const [file, other] = isSubmittedPath(path) ? await endpoint.catalogue.filesAt(datasetId, path, true) : [];
   if (!file) throw accessRefused();
   if (other) {
