@@ -7,7 +7,6 @@ import { buildSync } from 'esbuild';
 import { adminPageFile } from '../../contract/admin-page.ts';
 import { openApiFile, trustedIssuersFile } from '../../contract/environment.ts';
 import { sourceMapsDir } from '../../contract/synth.ts';
-import type { ServiceFunctionProps } from './service-function.ts';
 
 /** Root of the repository: entries, `config/` and the lock file are found from here. */
 export const repository = join(import.meta.dirname, '../../..');
@@ -15,7 +14,17 @@ export const repository = join(import.meta.dirname, '../../..');
 /** Folder of the cloud assembly with one esbuild metafile a function: what went into each bundle. Not deployed. */
 export const metafiles = 'metafiles';
 
-interface Bundle extends Pick<ServiceFunctionProps, 'entry' | 'openApiDocument' | 'servesAdminPage'> {
+/** What is in the bundle of a function. */
+export interface BundleProps {
+  /** Entry file, relative to `lambdas/`. */
+  readonly entry: string;
+  /** Put this document of `docs/openapi/` beside the bundle. @default - none */
+  readonly openApiDocument?: string;
+  /** Put the administrators' page beside the bundle. @default false */
+  readonly servesAdminPage?: boolean;
+}
+
+interface Bundle extends BundleProps {
   /** Id of the function's construct. */
   readonly id: string;
   /** Folder of the cloud assembly. */

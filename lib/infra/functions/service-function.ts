@@ -16,11 +16,9 @@ import { Construct } from 'constructs';
 import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
 import { trustedIssuersContext } from '../../contract/synth.ts';
 import { acknowledge } from '../security/rules.ts';
-import { bundledCode } from './bundling.ts';
+import { type BundleProps, bundledCode } from './bundling.ts';
 
-export interface ServiceFunctionProps {
-  /** Entry file, relative to `lambdas/`. */
-  readonly entry: string;
+export interface ServiceFunctionProps extends BundleProps {
   readonly description: string;
   readonly limits: readonly [memoryMegabytes: number, timeout: Duration];
   /** Days to keep the logs. */
@@ -33,10 +31,6 @@ export interface ServiceFunctionProps {
   readonly verifiesVisas?: boolean;
   /** Put the trusted issuers beside the bundle. @default false */
   readonly namesIssuers?: boolean;
-  /** Put this document of `docs/openapi/` beside the bundle. @default - none */
-  readonly openApiDocument?: string;
-  /** Put the administrators' page beside the bundle. @default false */
-  readonly servesAdminPage?: boolean;
 }
 
 /** A permission, as in an IAM policy. */
