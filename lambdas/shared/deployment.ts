@@ -1,6 +1,5 @@
 import type { Context } from 'aws-lambda';
-import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
-import { environment } from '../../lib/contract/environment.ts';
+import { databaseRoles, roleSecretVariables } from '../../lib/contract/database-roles.ts';
 import { whenConsistent } from '../../lib/service/stores/deployment.ts';
 import { describeError, logger } from './observability.ts';
 
@@ -21,14 +20,7 @@ export function retriedUntilConsistent<T>(attempt: () => Promise<T>, context: Co
 }
 
 /** The roles of the functions, and their secrets. The role of the direct API has none where that is off. */
-export const roleSecrets: readonly { readonly role: DatabaseRole; readonly secretArn: string }[] = (
-  [
-    [databaseRoles.proxy, environment.databaseProxySecretArn],
-    [databaseRoles.auditor, environment.databaseAuditorSecretArn],
-    [databaseRoles.reader, environment.databaseReaderSecretArn],
-    [databaseRoles.worker, environment.databaseWorkerSecretArn],
-  ] as const
-).flatMap(([role, variable]) => {
-  const secretArn = process.env[variable];
-  return secretArn ? [{ role, secretArn }] : [];
+export const roleSecrets = (['proxy', 'auditor', 'reader', 'worker'] as const).flatMap((name) => {
+  const secretArn = process.env[roleSecretVariables[name]];
+  return secretArn ? [{ role: databaseRoles[name], secretArn }] : [];
 });

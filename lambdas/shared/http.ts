@@ -1,14 +1,12 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { openApiFile } from '../../lib/contract/environment.ts';
 import { isError } from '../../lib/errors.ts';
 import { baseUrlOf, originOf, requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
 import { allowedOrigin, refuseCrossOrigin } from '../../lib/service/http/origins.ts';
 import { problemOf, problemReply } from '../../lib/service/http/problem.ts';
-import { type HttpReply, type OpenApiDocument, openApiReply, type ReplyBody } from '../../lib/service/http/reply.ts';
+import type { HttpReply, ReplyBody } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
 import { sendBody } from '../../lib/service/http/send-body.ts';
 import { describeError, logger, reportDamage } from './observability.ts';
-import { bundledJson } from './runtime.ts';
 
 /** Milliseconds that are kept for the log line of a reply that took too long. */
 const cleanUpMs = 2000;
@@ -58,13 +56,6 @@ export function bufferedHandler(
 ): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
   return async (event) =>
     resultOf(await answer(event, challenge, (request) => endpoint(request, event)), event.httpMethod);
-}
-
-/** The handler of `GET|HEAD /openapi.json`, which takes no credentials. */
-export function openApiHandler(): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
-  const document = bundledJson(openApiFile) as OpenApiDocument;
-  return async (event) =>
-    resultOf(openApiReply(event.requestContext.requestId, document, baseUrlOf(event)), event.httpMethod);
 }
 
 export interface Invocation {

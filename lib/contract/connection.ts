@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { outputs } from './outputs.ts';
+import { type OptionalOutput, optionalOutputs, type RequiredOutput, requiredOutputs } from './outputs.ts';
 
 /**
  * Every field is required, except those of the direct API, which an operator may switch off. Unknown fields are allowed, so that
@@ -7,6 +7,7 @@ import { outputs } from './outputs.ts';
  */
 const credentials = z.object({ username: z.string().min(1), password: z.string().min(1) });
 const output = z.string().min(1);
+const optionalOutput = output.optional();
 
 /**
  * `connection.json`: how to reach one running local engine. The engine writes it, readable by its owner only; the
@@ -41,30 +42,11 @@ export const connection = z.object({
   }),
   /** Outputs of both stacks, with the values they have on this engine. */
   outputs: z.object({
-    [outputs.proxyUrl]: output,
-    [outputs.dataOutUrl]: output.optional(),
-    [outputs.archiveBucket]: output,
-    [outputs.outboxBucket]: output,
-    [outputs.adminSecretArn]: output,
-    [outputs.archiveKeysSecretArn]: output,
-    [outputs.visaDenyListSecretArn]: output,
-    [outputs.databaseClusterArn]: output,
-    [outputs.databaseSecretArn]: output,
-    [outputs.databaseAuditorSecretArn]: output.optional(),
-    [outputs.databaseName]: output,
-    [outputs.datasetIdPattern]: output,
-    [outputs.fileIdPattern]: output,
-    [outputs.exportRequestsQueueUrl]: output,
-    [outputs.exportRequestsDeadLetterQueueUrl]: output,
-    [outputs.fileExportsQueueUrl]: output,
-    [outputs.fileExportsDeadLetterQueueUrl]: output,
-    [outputs.smallFileExportsQueueUrl]: output,
-    [outputs.smallFileExportsDeadLetterQueueUrl]: output,
-    [outputs.deliveriesQueueUrl]: output,
-    [outputs.deliveriesDeadLetterQueueUrl]: output,
-    [outputs.redriveRoleArn]: output,
-    [outputs.outboxExpiryDays]: output,
-    [outputs.outboxQuotaGib]: output.optional(),
+    ...(Object.fromEntries(requiredOutputs.map((name) => [name, output])) as Record<RequiredOutput, typeof output>),
+    ...(Object.fromEntries(optionalOutputs.map((name) => [name, optionalOutput])) as Record<
+      OptionalOutput,
+      typeof optionalOutput
+    >),
   }),
   /** Folder with one log file a function: the JSON lines it wrote. */
   logsDir: z.string().min(1),

@@ -1,3 +1,5 @@
+import { environment } from './environment.ts';
+
 /**
  * PostgreSQL roles of the functions; the owner of the tables is for the migration. Each is the `username` in the secret of
  * that role.
@@ -14,6 +16,14 @@ export const databaseRoles = {
    * files and copies, and nothing else.
    */
   worker: 'data_out_worker',
+} as const;
+
+/** Variables that name the secret of each role to the migration, which makes the role. One that is not set: no such role. */
+export const roleSecretVariables = {
+  auditor: environment.databaseAuditorSecretArn,
+  proxy: environment.databaseProxySecretArn,
+  reader: environment.databaseReaderSecretArn,
+  worker: environment.databaseWorkerSecretArn,
 } as const;
 
 export type DatabaseRole = (typeof databaseRoles)[keyof typeof databaseRoles];

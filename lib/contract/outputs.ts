@@ -48,11 +48,12 @@ export const outputs = {
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];
-const optionalOutputs = [
+export const optionalOutputs = [
   ...[outputs.dataOutUrl, outputs.databaseAuditorSecretArn, outputs.outboxQuotaGib, outputs.alarmTopicArn],
 ] as const;
-type OptionalOutput = (typeof optionalOutputs)[number];
-export type StackOutputs = Readonly<Record<Exclude<StackOutput, OptionalOutput>, string>> & {
+export type OptionalOutput = (typeof optionalOutputs)[number];
+export type RequiredOutput = Exclude<StackOutput, OptionalOutput>;
+export type StackOutputs = Readonly<Record<RequiredOutput, string>> & {
   readonly [name in OptionalOutput]?: string | undefined;
 };
 

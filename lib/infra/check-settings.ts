@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { toDotPath } from 'zod/v4/core';
 import { operatorFiles } from '../contract/synth.ts';
 import { existingDatabase, newDatabase, type Settings, settingsSchema } from './settings.ts';
 
@@ -15,7 +16,7 @@ export function checkSettings(settings: Settings): void {
   const faults = [
     ...(error?.issues ?? []).map((issue) => {
       const got = issue.code === 'unrecognized_keys' ? '' : `, got ${shown(issue.input)}`;
-      return [nameOf(issue.path), `${issue.message}${got}`].filter(Boolean).join(': ');
+      return [toDotPath(issue.path), `${issue.message}${got}`].filter(Boolean).join(': ');
     }),
     ...contradictions(new Map(leaves(settings))),
   ];
@@ -28,18 +29,10 @@ function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
-/** A field's name as an operator writes it: `otherArchiveBuckets[1].keyArn`, `database.secretArn`. */
-function nameOf(path: readonly PropertyKey[]): string {
-  return path
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
-    .join('')
-    .replace(/^\./, '');
-}
-
 /** Every value that is not an object, by the name of its field. */
-function* leaves(value: unknown, path: readonly PropertyKey[] = []): Generator<readonly [string, unknown]> {
+function* leaves(value: unknown, path: PropertyKey[] = []): Generator<readonly [string, unknown]> {
   if (typeof value !== 'object' || value === null) {
-    if (value !== undefined) yield [nameOf(path), value];
+    if (value !== undefined) yield [toDotPath(path), value];
     return;
   }
   for (const [key, inner] of Object.entries(value))

@@ -114,7 +114,7 @@ export class ServiceStack extends Stack {
     const schedule = Schedule.rate(every);
     const rule = new Rule(this, id, { description, schedule, targets: [new LambdaFunction(target.function)] });
     acknowledge(rule, {
-      deadLettersOfEvents: 'The event of a schedule is always the same, and the next one starts the same work.',
+      'Serverless-EventBusDLQ': 'The event of a schedule is always the same, and the next one starts the same work.',
     });
   }
 }

@@ -4,7 +4,7 @@ import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwners
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
 import type { outputs } from '../contract/outputs.ts';
-import type { Grantee } from './functions/service-function.ts';
+import type { ServiceFunction } from './functions/service-function.ts';
 import { addOutputs } from './outputs.ts';
 import { DeadLetters, type WorkQueueName, workQueueNames } from './queues/queues.ts';
 import { allowLogs, newKey } from './security/keys.ts';
@@ -104,7 +104,7 @@ export class StorageStack extends Stack {
   }
 
   /** Switch on what the template leaves off: termination protection of this stack, deletion protection of a new cluster. */
-  grantProtect(grantee: Grantee): void {
+  grantProtect(grantee: ServiceFunction): void {
     grantee.allow({ actions: ['cloudformation:UpdateTerminationProtection'], resources: [this.stackId] });
     grantee.configure(environment.storageStackId, this.stackId);
     this.catalogue.grantProtect(grantee);
@@ -122,7 +122,7 @@ export class StorageStack extends Stack {
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
     });
     acknowledge(bucket, {
-      bucketKey: 'S3 delivers access logs only to a bucket that uses SSE-S3.',
+      'HIPAA.Security-S3DefaultEncryptionKMS': 'S3 delivers access logs only to a bucket that uses SSE-S3.',
       bucketCopies:
         'S3 writes each log once, under its own name, and no role of the service can change one. They expire after `bucketLogRetentionDays`.',
     });

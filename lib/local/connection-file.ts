@@ -9,16 +9,15 @@ import type { Principal } from './iam/credentials.ts';
 import { type KeyFiles, localIssuer } from './keys.ts';
 
 /** How to reach a running engine. */
-export function describeConnection(parts: {
-  readonly outputs: StackOutputs;
-  readonly endpoint: string;
-  readonly region: string;
-  readonly operator: Principal;
-  readonly accounts: Accounts;
-  readonly keys: KeyFiles;
-  readonly logsDir: string;
-}): Connection {
-  const { outputs, endpoint, region, operator, accounts, keys, logsDir } = parts;
+export function describeConnection(
+  outputs: StackOutputs,
+  endpoint: string,
+  region: string,
+  operator: Principal,
+  accounts: Accounts,
+  keys: KeyFiles,
+  logsDir: string,
+): Connection {
   return connection.parse({
     proxyUrl: outputs.ProxyUrl.replace(/\/$/, ''),
     dataOutUrl: outputs.DataOutUrl?.replace(/\/$/, ''),
@@ -61,11 +60,6 @@ function proxyOf(path: string): string | undefined {
     // There is no file, or another version wrote it: no usable connection is lost.
     return undefined;
   }
-}
-
-/** Write the file for its owner only. @returns a function that removes it. */
-export function writeConnection(path: string, content: Connection): () => void {
-  return writePrivateFile(path, `${JSON.stringify(content, null, 2)}\n`);
 }
 
 /** Write a file for its owner only. @returns a function that removes it */

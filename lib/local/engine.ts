@@ -1,16 +1,15 @@
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
-import { accountServices, type DeletionProtection } from './account/account.ts';
-import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
+import { accountServices } from './account/account.ts';
+import { addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { listenForApis } from './api-gateway/server.ts';
-import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
+import { describeConnection, refuseSecondEngine, writePrivateFile } from './connection-file.ts';
 import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
-import { type BusEvent, EventBus } from './eventbridge/event-bus.ts';
+import { eventBus } from './eventbridge/event-bus.ts';
 import { AccessControl, type AccessEntry } from './iam/access.ts';
 import { Credentials } from './iam/credentials.ts';
 import { fullAccess } from './iam/policy.ts';
@@ -28,9 +27,9 @@ import { createBuckets } from './s3/create-buckets.ts';
 import { LocalS3 } from './s3/local-s3.ts';
 import { Secrets } from './secrets-manager/secrets.ts';
 import { secretsManager } from './secrets-manager/secrets-manager.ts';
-import { createQueues, type QueueServer, startQueueServer } from './sqs/queue-server.ts';
+import { createQueues, startQueueServer } from './sqs/queue-server.ts';
 import { localSqs, shortestVisibility } from './sqs/sqs.ts';
-import { Logs, type State, takeState } from './state.ts';
+import { Logs, takeState } from './state.ts';
 import { sts } from './sts/sts.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, deploy } from './template/deployment.ts';
@@ -59,40 +58,13 @@ export interface EngineOptions {
   readonly onAccess?: (entry: AccessEntry) => void;
 }
 
-/** A running engine. */
-export interface Engine {
-  readonly connection: Connection;
-  readonly connectionPath: string;
-  readonly accounts: Accounts;
-  /** Counters, observation and faults of the AWS calls. */
-  readonly traffic: Traffic;
-  /** The queues themselves, past every policy. */
-  readonly queues: Pick<QueueServer, 'sqs'>;
-  readonly functions: Functions;
-  /** May be changed at any time. */
-  readonly gateway: GatewayBehaviour;
-  readonly database: Database;
-  readonly s3: LocalS3;
-  /** Users may be added at any time. */
-  readonly credentials: Credentials;
-  /** Who may do what: owners of buckets and keys may change their policies. */
-  readonly access: AccessControl;
-  /** What is protected against deletion. May be changed at any time. */
-  readonly protection: DeletionProtection;
-  /** What EventBridge took, the last thousand events. */
-  readonly events: readonly BusEvent[];
-  /** `host:port` of the inspector, when one was asked for. */
-  readonly inspector: string | undefined;
-  /** End everything and remove the connection file. Safe to call twice. */
-  stop(): Promise<void>;
-}
-
 /**
- * Run the service from its synthesized template.
+ * Run the service from its synthesized template. `stop` ends everything and removes the connection file. It is safe to call
+ * twice.
  *
  * @throws EngineError, one sentence that says what is wrong.
  */
-export async function startEngine(options: EngineOptions): Promise<Engine> {
+export async function startEngine(options: EngineOptions) {
   // Large files make V8 give new objects more memory, which it keeps: up to 80 MB, which make the engine no faster.
   setFlagsFromString('--semi-space-growth-factor=1');
   const cleanup: (() => unknown)[] = [];
@@ -123,12 +95,15 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   }
 }
 
+/** A running engine. */
+export type Engine = Awaited<ReturnType<typeof startEngine>>;
+
 async function start(
   options: EngineOptions,
   stacks: ReturnType<typeof loadAssembly>,
-  state: State,
+  state: ReturnType<typeof takeState>,
   cleanup: (() => unknown)[],
-): Promise<Omit<Engine, 'stop'>> {
+) {
   const now = () => new Date();
   const aws = await startAwsEndpoint();
   cleanup.push(() => aws.stop());
@@ -183,7 +158,7 @@ async function start(
     least: state.dataDir === undefined ? 0 : shortestVisibility,
     most: options.mostRetrySeconds ?? Number.POSITIVE_INFINITY,
   };
-  const bus = new EventBus(deployment.region, now, (event) => logs.write('events', JSON.stringify(event)));
+  const bus = eventBus(deployment.region, now, (event) => logs.write('events', JSON.stringify(event)));
   const cluster = {
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
@@ -210,7 +185,7 @@ async function start(
       sqs: localSqs(queueServer, deployment.region, visibility),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
-      events: bus.service(),
+      events: bus.service,
       sts: sts(deployment, credentials, now),
       kms: kms(signingKeys),
       ...services,
@@ -232,31 +207,30 @@ async function start(
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
     servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });
   }
-  const parts = {
-    outputs,
-    endpoint: aws.url,
-    region: deployment.region,
-    operator,
-    accounts,
-    keys,
-    logsDir: logs.directory,
-  };
-  const connection = describeConnection(parts);
-  cleanup.push(writeConnection(state.connectionPath, connection));
+  const connection = describeConnection(outputs, aws.url, deployment.region, operator, accounts, keys, logs.directory);
+  cleanup.push(writePrivateFile(state.connectionPath, `${JSON.stringify(connection, null, 2)}\n`));
   return {
     connection,
     connectionPath: state.connectionPath,
     accounts,
+    /** Counters, observation and faults of the AWS calls. */
     traffic,
+    /** The queues themselves, past every policy. */
     queues: queueServer,
     functions,
+    /** May be changed at any time. */
     gateway,
     database,
     s3,
+    /** Users may be added at any time. */
     credentials,
+    /** Who may do what: owners of buckets and keys may change their policies. */
     access: authority.access,
+    /** What is protected against deletion. May be changed at any time. */
     protection,
+    /** What EventBridge took, the last thousand events. */
     events: bus.events,
+    /** `host:port` of the inspector, when one was asked for. */
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };
 }

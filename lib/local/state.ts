@@ -7,24 +7,15 @@ import { EngineError } from './errors.ts';
 import type { OnLog } from './lambda/functions.ts';
 import { takeLock } from './process-lock.ts';
 
-/** Where one engine keeps what. All paths are absolute. */
-export interface State {
-  /** Kept between runs. `undefined`: nothing is kept, and what can be in memory exists. */
-  readonly dataDir: string | undefined;
-  /** Keys, and task roots of functions. A temporary folder when nothing is kept. */
-  readonly workDir: string;
-  readonly connectionPath: string;
-  readonly logsDir: string;
-  /** Let another engine use the folder, and remove what was temporary. */
-  release(): void;
-}
-
 /**
- * Take the folders of an engine.
+ * Take the folders of an engine. All paths are absolute.
  *
+ * @returns `dataDir` is kept between runs; `undefined`: nothing is kept, and what can be in memory exists. `workDir` has keys,
+ * and task roots of functions; it is a temporary folder when nothing is kept. `release` lets another engine use the folder,
+ * and removes what was temporary.
  * @throws EngineError when the data folder cannot be written or closed to others, or another engine uses it.
  */
-export function takeState(options: { dataDir?: string | undefined; connectionPath?: string | undefined }): State {
+export function takeState(options: { dataDir?: string | undefined; connectionPath?: string | undefined }) {
   if (options.dataDir === '') throw new EngineError('the data folder has no name: give --data-dir a path');
   const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir);
   const named = options.connectionPath ?? (process.env[connectionVariable] || undefined);
@@ -32,13 +23,8 @@ export function takeState(options: { dataDir?: string | undefined; connectionPat
   const logsDir = join(dirname(connectionPath), 'logs');
   if (dataDir === undefined) {
     const workDir = mkdtempSync(join(tmpdir(), 'data-out-'));
-    return {
-      dataDir,
-      workDir,
-      connectionPath,
-      logsDir,
-      release: () => rmSync(workDir, { recursive: true, force: true }),
-    };
+    const release = () => rmSync(workDir, { recursive: true, force: true });
+    return { dataDir, workDir, connectionPath, logsDir, release };
   }
   return { dataDir, workDir: dataDir, connectionPath, logsDir, release: lock(dataDir) };
 }

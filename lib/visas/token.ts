@@ -1,6 +1,6 @@
 import { errors, jwtVerify } from 'jose';
 import { isNestedTooDeeply } from '../common/untrusted-json.ts';
-import { type DenyList, entryHash } from '../contract/deny-list.ts';
+import { type DenyList, entryHash, tokenId } from '../contract/deny-list.ts';
 import { limits } from '../contract/limits.ts';
 import { VisaError, type VisaErrorCode } from './errors.ts';
 import type { IssuerKey } from './keys.ts';
@@ -32,7 +32,7 @@ export interface VerifiedToken {
   readonly claims: Claims;
   readonly sub: string;
   readonly expiresAt: Date;
-  /** Hashes (`entryHash`) by which the deny list may name it: its subject's, and its own when it has a `jti`. */
+  /** Hashes (`entryHash`) by which the deny list may name it: its subject's and its own. */
   readonly dependsOn: readonly string[];
 }
 
@@ -112,8 +112,7 @@ export async function verifyToken(
   const longest = numericDate(claims, 'iat') + issuer.maxLifetimeSeconds;
   if (longest + clockSkewSeconds <= now.getTime() / 1000) throw new VisaError('lifetime_too_long');
   const { iss } = issuer;
-  const jti = claims.jti;
-  const dependsOn = [entryHash({ iss, sub }), ...(typeof jti === 'string' ? [entryHash({ iss, jti })] : [])];
+  const dependsOn = [{ iss, sub }, tokenId(token.compact, iss, claims.jti)].map(entryHash);
   if (dependsOn.some((hash) => denied.has(hash))) throw new VisaError('denied');
   return { issuer, header, claims, sub, expiresAt: new Date(Math.min(exp, longest) * 1000), dependsOn };
 }

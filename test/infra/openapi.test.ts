@@ -75,7 +75,7 @@ describe.each([
 test('docs/openapi/direct.yaml has the routes for clients of other archives, which a setting adds', () => {
   const added = compatibleClients.flatMap((client) => compatibilityRoutes[client]);
   const described = OpenApi.read('direct', 'compatibility');
-  const routes = added.map(({ method, path }) => `${method} ${path.replace('+}', '}')}`);
+  const routes = added.map(([verb, path]) => `${verb} ${path.replace('+}', '}')}`);
   expect(routes.sort()).toEqual([...described.operations].sort());
   const { served } = templatesOf({ ...settings, compatibility: compatibleClients });
   const count = (template: Template) => Object.keys(template.findResources('AWS::ApiGateway::Method')).length;

@@ -41,8 +41,7 @@ test("the operator's trust list is bundled with a function that verifies visas",
   const { service } = addStacks(app, defaults, 'private/trusted-issuers.json');
   expect(service.node.tryGetContext(trustedIssuersContext)).toBe('private/trusted-issuers.json');
   write('trusted-issuers.json', '[{}]');
-  const about = { outdir: root, openApiDocument: undefined, servesAdminPage: false };
-  addFiles({ ...about, trustedIssuers: 'private/trusted-issuers.json' }, join(root, 'out'), root);
+  addFiles({ outdir: root, trustedIssuers: 'private/trusted-issuers.json' }, join(root, 'out'), root);
   expect(readFileSync(join(root, 'out/config/trusted-issuers.json'), 'utf8')).toBe('[{}]');
 });
 

@@ -2,7 +2,6 @@ import { IdentitySource } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
 import { proxyChallenge } from '../../contract/http.ts';
 import type { deliveryFunctions } from '../functions/delivery.ts';
-import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 
 type DeliveryApiProps = Pick<ServiceApiProps, 'description' | 'settings'> & ReturnType<typeof deliveryFunctions>;
@@ -26,20 +25,15 @@ export class DeliveryApi extends ServiceApi {
         ...(props.adminPage && { '/admin/GET': throttling.export }),
       },
     });
-    const { root } = this.api;
-    const document = new OpenApiDocument({ api: this, name: 'delivery', target: props.openApi });
-
-    const header = IdentitySource.header('Authorization');
     const administrators = {
-      authorizer: this.authorizer('Administrators', props.authorizeAdmin, [header]),
+      authorizer: this.authorizer('Administrators', props.authorizeAdmin, [IdentitySource.header('Authorization')]),
       reason: 'HTTP Basic by a Lambda authorizer, as clients in the field expect.',
     };
     // A literal, not a parameter: any other kind is 404 before anything runs.
-    const exports = root.addResource('export').addResource(archiveKind);
-    this.addGuarded(exports, ['POST'], props.exportRequest, administrators);
-    this.addGuarded(exports, ['GET'], props.exportStatus, administrators);
-    this.addGuarded(exports.addResource('{requestId}'), ['GET'], props.exportStatus, administrators);
-    if (props.adminPage) this.addGuarded(root.addResource('admin'), ['GET'], props.adminPage, administrators);
+    this.addRoute('POST', `/export/${archiveKind}`, props.exportRequest, administrators);
+    this.addRoute('GET', `/export/${archiveKind}`, props.exportStatus, administrators);
+    this.addRoute('GET', `/export/${archiveKind}/{requestId}`, props.exportStatus, administrators);
+    if (props.adminPage) this.addRoute('GET', '/admin', props.adminPage, administrators);
 
     const recipients = {
       // With no identity source API Gateway never refuses automatically. The function says what is missing, and a client
@@ -48,14 +42,16 @@ export class DeliveryApi extends ServiceApi {
       reason: "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
       streamed: true,
     };
-    this.addGuarded(root.addResource('files'), ['GET'], props.files, {
-      ...{ ...recipients, ...document.requiredParameters('GET', '/files') },
+    this.addRoute('GET', '/files', props.files, {
+      ...recipients,
+      requestParameters: { 'method.request.querystring.inbox': true },
       requestValidator: this.api.addRequestValidator('Parameters', { validateRequestParameters: true }),
     });
-    this.addGuarded(root.addResource('stream').addResource('{file}'), ['GET', 'HEAD'], props.stream, recipients);
-    const wellKnown = root.addResource('.well-known');
-    const reason = 'The keys are public: everyone who has a receipt may check it.';
-    this.addPublic(wellKnown.addResource('jwks.json'), props.jwks, reason);
-    this.addPublic(wellKnown.addResource('data-out'), props.about, 'Who has no visa yet learns here where to get one.');
+    this.addRoute('GET HEAD', '/stream/{file}', props.stream, recipients);
+    const keys = 'The keys are public: everyone who has a receipt may check it.';
+    this.addRoute('GET HEAD', '/.well-known/jwks.json', props.jwks, { reason: keys });
+    const about = 'Who has no visa yet learns here where to get one.';
+    this.addRoute('GET HEAD', '/.well-known/data-out', props.about, { reason: about });
+    this.addOpenApi(props.openApi);
   }
 }

@@ -8,9 +8,7 @@ import {
   DomainName,
   EndpointAccessMode,
   EndpointType,
-  type IResource,
   LambdaIntegration,
-  type LambdaIntegrationOptions,
   LogGroupLogDestination,
   type Method,
   MethodLoggingLevel,
@@ -41,8 +39,10 @@ export interface ServiceApiProps {
   readonly methodThrottling?: Readonly<Record<string, Throttling>>;
 }
 
-export interface GuardOptions extends Pick<MethodOptions, 'requestParameters' | 'requestValidator'> {
-  readonly authorizer: RequestAuthorizer;
+interface RouteOptions extends Pick<MethodOptions, 'requestParameters' | 'requestValidator'> {
+  /** @default - anyone can call it */
+  readonly authorizer?: RequestAuthorizer;
+  /** Why no credentials are needed, or why the authorizer is one of Lambda. */
   readonly reason: string;
   /** @default false */
   readonly streamed?: boolean;
@@ -129,10 +129,11 @@ export class ServiceApi extends Construct {
     });
     acknowledge(this.api.deploymentStage, {
       apiExecutionLog: 'Execution logs would hold visas and passwords; the access log says what happened.',
-      apiCache: 'Each reply depends on the caller, whose rights are looked up each time: no reply may be cached.',
-      apiClientCertificate:
+      'HIPAA.Security-APIGWCacheEnabledAndEncrypted':
+        'Each reply depends on the caller, whose rights are looked up each time: no reply may be cached.',
+      'HIPAA.Security-APIGWSSLEnabled':
         'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
-      apiFirewall:
+      'AwsSolutions-APIG3':
         'The APIs have throttling for all callers together. They take signed tokens, and passwords that a person may choose, of ten characters or more. An operator can attach a web ACL with limits for each address.',
     });
   }
@@ -195,34 +196,31 @@ export class ServiceApi extends Construct {
     return new RequestAuthorizer(this, id, { handler, identitySources, resultsCacheTtl: Duration.seconds(0) });
   }
 
-  /** Methods behind an authorizer. @param options.reason why it is one of Lambda */
-  addGuarded(
-    resource: IResource,
-    verbs: readonly string[],
+  /** Methods of one path, callable through the deployed stage only. @param verbs separated by spaces */
+  addRoute(
+    verbs: string,
+    path: string,
     target: ServiceFunction,
-    { authorizer, reason, streamed, ...options }: GuardOptions,
+    { authorizer, reason, streamed, ...options }: RouteOptions,
   ): void {
-    const integration = this.integrate(target, streamed && { responseTransferMode: ResponseTransferMode.STREAM });
-    const behind = { authorizer, authorizationType: AuthorizationType.CUSTOM, ...options };
-    for (const verb of verbs) {
-      acknowledge(resource.addMethod(verb, integration, behind), { 'AwsSolutions-COG4': reason });
-    }
-  }
-
-  /** What strangers may read, by GET and HEAD. @param reason why no credentials are needed */
-  addPublic(resource: IResource, target: ServiceFunction, reason: string): void {
-    for (const verb of ['GET', 'HEAD']) {
-      const method = resource.addMethod(verb, this.integrate(target), { authorizationType: AuthorizationType.NONE });
-      acknowledge(method, { methodWithoutCredentials: reason });
-    }
-  }
-
-  /** Proxy integration with a function, callable through the deployed stage only. */
-  integrate(target: ServiceFunction, options?: LambdaIntegrationOptions | false): LambdaIntegration {
-    return new LambdaIntegration(target.function, {
+    const integration = new LambdaIntegration(target.function, {
       allowTestInvoke: false,
       timeout: target.timeout,
-      ...(options || {}),
+      ...(streamed && { responseTransferMode: ResponseTransferMode.STREAM }),
     });
+    const { NONE, CUSTOM } = AuthorizationType;
+    const access = authorizer ? { authorizer, authorizationType: CUSTOM, ...options } : { authorizationType: NONE };
+    for (const verb of verbs.split(' ')) {
+      const method = this.api.root.resourceForPath(path).addMethod(verb, integration, access);
+      acknowledge(method, {
+        ...(!authorizer && { 'AwsSolutions-APIG4': reason }),
+        ...(verb !== 'OPTIONS' && { 'AwsSolutions-COG4': reason }),
+      });
+    }
+  }
+
+  /** The route of the OpenAPI document. */
+  addOpenApi(target: ServiceFunction): void {
+    this.addRoute('GET HEAD', '/openapi.json', target, { reason: 'The reply is documentation and holds no data.' });
   }
 }

@@ -14,18 +14,23 @@ export const repository = join(import.meta.dirname, '../../..');
 /** Folder of the cloud assembly with one esbuild metafile a function: what went into each bundle. Not deployed. */
 export const metafiles = 'metafiles';
 
-export interface Bundle {
+/** What is in the bundle of a function. */
+export interface BundleProps {
   /** Entry file, relative to `lambdas/`. */
   readonly entry: string;
+  /** Put this document of `docs/openapi/` beside the bundle. @default - none */
+  readonly openApiDocument?: string;
+  /** Put the administrators' page beside the bundle. @default false */
+  readonly servesAdminPage?: boolean;
+}
+
+interface Bundle extends BundleProps {
   /** Id of the function's construct. */
   readonly id: string;
   /** Folder of the cloud assembly. */
   readonly outdir: string;
   /** Of a function that verifies visas or names their issuers: the trust list, relative to the root of the repository. */
   readonly trustedIssuers: string | undefined;
-  /** Name of a document of `docs/openapi/`. */
-  readonly openApiDocument: string | undefined;
-  readonly servesAdminPage: boolean;
 }
 
 /** The code of a function. The CDK's own bundling starts `npx` and shells for each, which takes most of a synth. */

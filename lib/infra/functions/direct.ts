@@ -7,35 +7,27 @@ import { apiTimeout, configureLogin, type FunctionsProps, type Make, openApiFunc
 /** Functions of the direct API, which serve files directly to callers with a visa. */
 export function directFunctions(make: Make, { settings, storage }: FunctionsProps, ticketKey: TicketKey) {
   const reserved = reservedForDirectFiles(settings);
-  const serviceInfo = make('ServiceInfo', {
-    entry: 'direct/service-info.ts',
+  const serviceInfo = make('ServiceInfo', 'direct/service-info.ts', {
     description: 'Says what this service is',
-    memoryMegabytes: 256,
-    timeout: Duration.seconds(10),
+    limits: [256, Duration.seconds(10)],
   });
 
-  const authorizeVisa = make('AuthorizeVisa', {
-    entry: 'direct/authorize-visa.ts',
+  const authorizeVisa = make('AuthorizeVisa', 'direct/authorize-visa.ts', {
     description: 'Lets visas and passports in force through to the direct API',
-    memoryMegabytes: 1024,
-    timeout: Duration.seconds(10),
+    limits: [1024, Duration.seconds(10)],
     verifiesVisas: true,
   });
 
-  const datasets = make('Datasets', {
-    entry: 'direct/datasets.ts',
+  const datasets = make('Datasets', 'direct/datasets.ts', {
     description: 'Lists the datasets that the caller may have, and their files',
-    memoryMegabytes: 1024,
-    timeout: streamTimeout,
+    limits: [1024, streamTimeout],
     verifiesVisas: true,
   });
 
   // One whole processor: decryption and the streams on both sides of it take turns.
-  const directFile = make('DirectFile', {
-    entry: 'direct/file.ts',
+  const directFile = make('DirectFile', 'direct/file.ts', {
     description: 'Serves a file, decrypted or for a key of the caller',
-    memoryMegabytes: 1769,
-    timeout: streamTimeout,
+    limits: [1769, streamTimeout],
     verifiesVisas: true,
     ...(reserved > 0 && { reservedConcurrency: reserved }),
   });
@@ -44,20 +36,16 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
   storage.outbox.grantDirect(directFile);
   directFile.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
 
-  const drs = make('Drs', {
-    entry: 'direct/drs.ts',
+  const drs = make('Drs', 'direct/drs.ts', {
     description: 'Describes files as GA4GH DRS objects',
-    memoryMegabytes: 1024,
-    timeout: apiTimeout,
+    limits: [1024, apiTimeout],
     verifiesVisas: true,
   });
 
   // As for a whole file: it decrypts, and streams parts.
-  const htsget = make('Htsget', {
-    entry: 'direct/htsget.ts',
+  const htsget = make('Htsget', 'direct/htsget.ts', {
     description: 'Serves regions of reads and variants by htsget',
-    memoryMegabytes: 1769,
-    timeout: streamTimeout,
+    limits: [1769, streamTimeout],
     verifiesVisas: true,
     ...(reserved > 0 && { reservedConcurrency: reserved }),
   });

@@ -19,8 +19,8 @@ export class Functions extends Construct {
   constructor(scope: Construct, id: string, props: FunctionsProps) {
     super(scope, id);
     const { settings, storage } = props;
-    const make: Make = (name, options) => {
-      const made = new ServiceFunction(this, name, { ...options, logRetentionDays: settings.logRetentionDays });
+    const make: Make = (name, entry, options) => {
+      const made = new ServiceFunction(this, name, { entry, ...options, logRetentionDays: settings.logRetentionDays });
       if (options.verifiesVisas) storage.visaDenyList.grantRead(made);
       return made;
     };
@@ -66,22 +66,18 @@ function deploymentFunctions(make: Make, { settings, storage }: FunctionsProps) 
   // Lambda publishes no version of an unchanged function. When the settings begin to name the cluster that the storage stack made,
   // the template changes and its ARNs do not: the description makes the difference.
   const cluster = 'clusterArn' in settings.database ? 'the cluster of the settings' : 'its own cluster';
-  const migrate = make('Migrate', {
-    entry: 'migrate.ts',
+  const migrate = make('Migrate', 'migrate.ts', {
     description: `Brings the catalogue's tables up to date, in ${cluster}`,
-    memoryMegabytes: 512,
-    timeout: Duration.minutes(12),
+    limits: [512, Duration.minutes(12)],
   });
   storage.catalogue.grantMigrate(migrate);
   if (settings.auditRetentionDays !== undefined) {
     migrate.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
   }
 
-  const protect = make('Protect', {
-    entry: 'protect.ts',
+  const protect = make('Protect', 'protect.ts', {
     description: 'Protects the storage stack and its cluster against deletion',
-    memoryMegabytes: 256,
-    timeout: Duration.minutes(6),
+    limits: [256, Duration.minutes(6)],
   });
   storage.grantProtect(protect);
 

@@ -18,8 +18,12 @@ export interface FunctionsProps {
   readonly storage: StorageStack;
 }
 
-/** Makes a function of this name, with the grants that follow from its options. */
-export type Make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) => ServiceFunction;
+/** Makes a function of this name and entry file, with the grants that follow from its options. */
+export type Make = (
+  name: string,
+  entry: string,
+  options: Omit<ServiceFunctionProps, 'entry' | 'logRetentionDays'>,
+) => ServiceFunction;
 
 /** Tells a function where researchers sign in. */
 export function configureLogin(target: ServiceFunction, { login }: Settings): void {
@@ -28,12 +32,9 @@ export function configureLogin(target: ServiceFunction, { login }: Settings): vo
 
 /** The function that serves the OpenAPI document of an API. */
 export function openApiFunction(make: Make, name: 'ProxyOpenApi' | 'DataOutOpenApi'): ServiceFunction {
-  const isDelivery = name === 'ProxyOpenApi';
-  return make(name, {
-    entry: isDelivery ? 'delivery/openapi.ts' : 'direct/openapi.ts',
+  return make(name, 'openapi.ts', {
     description: 'Says how this API is used',
-    memoryMegabytes: 256,
-    timeout: Duration.seconds(10),
-    openApiDocument: isDelivery ? 'delivery' : 'direct',
+    limits: [256, Duration.seconds(10)],
+    openApiDocument: name === 'ProxyOpenApi' ? 'delivery' : 'direct',
   });
 }

@@ -16,14 +16,11 @@ import { Construct } from 'constructs';
 import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
 import { trustedIssuersContext } from '../../contract/synth.ts';
 import { acknowledge } from '../security/rules.ts';
-import { bundledCode } from './bundling.ts';
+import { type BundleProps, bundledCode } from './bundling.ts';
 
-export interface ServiceFunctionProps {
-  /** Entry file, relative to `lambdas/`. */
-  readonly entry: string;
+export interface ServiceFunctionProps extends BundleProps {
   readonly description: string;
-  readonly memoryMegabytes: number;
-  readonly timeout: Duration;
+  readonly limits: readonly [memoryMegabytes: number, timeout: Duration];
   /** Days to keep the logs. */
   readonly logRetentionDays: number;
   /** Most invocations at once, reserved from the account's limit. @default - no separate limit */
@@ -34,10 +31,6 @@ export interface ServiceFunctionProps {
   readonly verifiesVisas?: boolean;
   /** Put the trusted issuers beside the bundle. @default false */
   readonly namesIssuers?: boolean;
-  /** Put this document of `docs/openapi/` beside the bundle. @default - none */
-  readonly openApiDocument?: string;
-  /** Put the administrators' page beside the bundle. @default false */
-  readonly servesAdminPage?: boolean;
 }
 
 /** A permission, as in an IAM policy. */
@@ -49,17 +42,11 @@ export interface Permission {
   readonly wildcard?: { readonly resource: string; readonly reason: string };
 }
 
-/** A function as a grant sees it: it can receive a permission and a setting. */
-export interface Grantee {
-  allow(permission: Permission): void;
-  configure(name: EnvironmentVariable, value: string): void;
-}
-
 /**
  * One function with a log group and its own role. The role starts with writing its own log and traces, and nothing
  * else; each grant adds a permission together with the setting that goes with it.
  */
-export class ServiceFunction extends Construct implements Grantee {
+export class ServiceFunction extends Construct {
   readonly function: NodejsFunction;
   readonly timeout: Duration;
   readonly roleArn: string;
@@ -67,7 +54,8 @@ export class ServiceFunction extends Construct implements Grantee {
 
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
     super(scope, id);
-    this.timeout = props.timeout;
+    const [memorySize, timeout] = props.limits;
+    this.timeout = timeout;
     const logGroup = new LogGroup(this, 'Logs', { retention: props.logRetentionDays });
     this.#role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
@@ -80,10 +68,10 @@ export class ServiceFunction extends Construct implements Grantee {
       description: props.description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
-      memorySize: props.memoryMegabytes,
+      memorySize,
       ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
       ...(props.mayLoop && { recursiveLoop: RecursiveLoop.ALLOW }),
-      timeout: props.timeout,
+      timeout,
       role: this.#role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
@@ -94,13 +82,11 @@ export class ServiceFunction extends Construct implements Grantee {
       // This setting is for version 2 of the SDK.
       awsSdkConnectionReuse: false,
       code: bundledCode({
+        ...props,
         id,
-        entry: props.entry,
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
         trustedIssuers:
           props.verifiesVisas || props.namesIssuers ? this.node.getContext(trustedIssuersContext) : undefined,
-        openApiDocument: props.openApiDocument,
-        servesAdminPage: props.servesAdminPage ?? false,
       }),
       handler: 'index.handler',
     });

@@ -8,12 +8,10 @@ import type { ServiceFunction } from './service-function.ts';
 /** Functions that carry exports out: they work on queues, or on a schedule. */
 export function workerFunctions(make: Make, props: FunctionsProps) {
   const { settings, storage } = props;
-  const consumeExport = make('ConsumeExport', {
-    entry: 'export/consume-export.ts',
+  const consumeExport = make('ConsumeExport', 'export/consume-export.ts', {
     description: 'Decides on an export request and sends its files to be staged',
-    memoryMegabytes: 512,
     // Two million files are sent in one invocation.
-    timeout: Duration.minutes(15),
+    limits: [512, Duration.minutes(15)],
     verifiesVisas: true,
   });
   storage.catalogue.grant(consumeExport, 'worker', { transactions: true });
@@ -23,11 +21,9 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   }
   if (settings.events === 'on') allowEvents(consumeExport, ['accepted', 'rejected']);
 
-  const stageFile = make('StageFile', {
-    entry: 'export/stage-file.ts',
+  const stageFile = make('StageFile', 'export/stage-file.ts', {
     description: "Rebuilds a file's header for its recipient and writes the container to the outbox",
-    memoryMegabytes: 512,
-    timeout: Duration.minutes(15),
+    limits: [512, Duration.minutes(15)],
     // A copy that needs another invocation sends its own message again. It ends, because each invocation brings a part.
     mayLoop: true,
   });
@@ -39,28 +35,22 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   // Messages are parsed strictly: a new field must be known to the reader before the sender writes it.
   consumeExport.node.addDependency(stageFile.function);
 
-  const recordDeadLetters = make('RecordDeadLetters', {
-    entry: 'export/record-dead-letters.ts',
+  const recordDeadLetters = make('RecordDeadLetters', 'export/record-dead-letters.ts', {
     description: 'Records in the rows of requests and files what failed for good',
-    memoryMegabytes: 256,
-    timeout: deadLetterTimeout,
+    limits: [256, deadLetterTimeout],
   });
   storage.catalogue.grant(recordDeadLetters, 'worker');
   if (settings.events === 'on') allowEvents(recordDeadLetters, ['rejected']);
 
-  const sweepDeliveries = make('SweepDeliveries', {
-    entry: 'export/sweep-deliveries.ts',
+  const sweepDeliveries = make('SweepDeliveries', 'export/sweep-deliveries.ts', {
     description: 'Ends what no message will end, and deletes rows whose time is over',
-    memoryMegabytes: 256,
-    timeout: Duration.minutes(15),
+    limits: [256, Duration.minutes(15)],
   });
   storage.catalogue.grant(sweepDeliveries, 'worker');
 
-  const settleDelivery = make('SettleDelivery', {
-    entry: 'export/settle-delivery.ts',
+  const settleDelivery = make('SettleDelivery', 'export/settle-delivery.ts', {
     description: 'Settles a request and writes its delivery receipt',
-    memoryMegabytes: 512,
-    timeout: Duration.minutes(15),
+    limits: [512, Duration.minutes(15)],
   });
   storage.catalogue.grant(settleDelivery, 'worker');
   if (settings.deliveryReceipt ?? true) {
@@ -80,11 +70,9 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
 function withdrawFunction(make: Make, { settings, storage }: FunctionsProps): ServiceFunction | undefined {
   const { withdrawal = 'report' } = settings;
   if (withdrawal === 'off') return undefined;
-  const withdraw = make('Withdraw', {
-    entry: 'export/withdraw.ts',
+  const withdraw = make('Withdraw', 'export/withdraw.ts', {
     description: 'Finds containers of deprecated datasets in the outbox',
-    memoryMegabytes: 512,
-    timeout: Duration.minutes(15),
+    limits: [512, Duration.minutes(15)],
   });
   storage.catalogue.grant(withdraw, 'worker');
   storage.outbox.grantWithdraw(withdraw, { deletes: withdrawal === 'purge' });

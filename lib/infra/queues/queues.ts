@@ -6,7 +6,7 @@ import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
 import { retryDelaysSeconds } from '../../contract/messages.ts';
 import { stackNames } from '../../contract/outputs.ts';
-import type { Grantee, Permission, ServiceFunction } from '../functions/service-function.ts';
+import type { Permission, ServiceFunction } from '../functions/service-function.ts';
 import { allowKey, type KeyUse } from '../security/keys.ts';
 import { acknowledge } from '../security/rules.ts';
 
@@ -87,7 +87,7 @@ export class DeadLetters extends Construct {
  * work queue takes messages from its senders and, where it admits operators, from this role. Each principal of the account may assume it
  * if its own policies allow `sts:AssumeRole` on it.
  */
-export class OperatorRole extends Construct implements Pick<Grantee, 'allow'> {
+export class OperatorRole extends Construct implements Pick<ServiceFunction, 'allow'> {
   readonly roleArn: string;
   readonly #role: Role;
 
@@ -185,7 +185,7 @@ export class WorkQueue extends Construct {
       ...options,
     });
     acknowledge(mapping, {
-      failureDestination:
+      'Serverless-LambdaEventSourceMappingDestination':
         'Lambda has failure destinations for streams. Messages of a queue that failed go to its dead-letter queue, from which a function records them.',
     });
   }

@@ -3,7 +3,7 @@ import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { CfnLogGroup, LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import type { Grantee } from '../functions/service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 
 export interface KeyUse {
   /** The service that uses the key for the caller. */
@@ -20,7 +20,7 @@ export function newKey(scope: Construct, id: string, description: string): Key {
 
 /** Let a caller use a customer key through one service only: it cannot decrypt ciphertext from elsewhere. */
 export function allowKey(
-  grantee: Pick<Grantee, 'allow'>,
+  grantee: Pick<ServiceFunction, 'allow'>,
   scope: Construct,
   { service, actions, keyArn }: KeyUse,
 ): void {

@@ -3,7 +3,7 @@ import { Key } from 'aws-cdk-lib/aws-kms';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
-import type { Grantee } from '../functions/service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { allowReading } from '../storage/secrets.ts';
 import { acknowledge } from './rules.ts';
 
@@ -37,7 +37,7 @@ export class TicketKey extends Construct {
     this.#keyArn = key.keyArn;
   }
 
-  grantRead(grantee: Grantee): void {
+  grantRead(grantee: ServiceFunction): void {
     allowReading(grantee, this, { secretArn: this.#secretArn, keyArn: this.#keyArn });
     grantee.configure(environment.ticketKeySecretArn, this.#secretArn);
   }

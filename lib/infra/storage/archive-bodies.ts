@@ -3,7 +3,7 @@ import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
-import type { Grantee } from '../functions/service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { allowKey, newKey } from '../security/keys.ts';
 import { acknowledge } from '../security/rules.ts';
 import type { ExistingBucket } from '../settings.ts';
@@ -69,7 +69,7 @@ export class ArchiveBodies extends Construct {
   }
 
   /** Read bodies, sign URLs for them, and see whether one is missing: without ListBucket S3 answers 403 instead of 404. */
-  grantRead(grantee: Grantee): void {
+  grantRead(grantee: ServiceFunction): void {
     for (const { arn, shownArn, keyArn } of this.#buckets) {
       grantee.allow({
         actions: ['s3:GetObject'],
@@ -101,7 +101,7 @@ export class ArchiveBodies extends Construct {
       lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
     });
     acknowledge(bucket, {
-      bucketReplication:
+      'HIPAA.Security-S3BucketReplicationEnabled':
         'A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',
     });
     const { arn, shown: shownArn } = publishedArn(bucket, 'ArchiveBucketArn');

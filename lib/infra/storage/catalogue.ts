@@ -10,9 +10,9 @@ import {
 } from 'aws-cdk-lib/aws-rds';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
-import { databaseRoles } from '../../contract/database-roles.ts';
+import { databaseRoles, roleSecretVariables } from '../../contract/database-roles.ts';
 import { environment } from '../../contract/environment.ts';
-import type { Grantee } from '../functions/service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { newKey } from '../security/keys.ts';
 import { acknowledge } from '../security/rules.ts';
 import { databaseVersion, type ExistingDatabase, type NewDatabase } from '../settings.ts';
@@ -29,22 +29,10 @@ function serverlessConnections({ minCapacity, maxCapacity }: NewDatabase): numbe
 
 /** The roles that functions have in the database, each with a secret that only they read. */
 const roles = {
-  proxy: {
-    says: "Role of list and stream's authorizer in the catalogue: reads the archive users",
-    variable: environment.databaseProxySecretArn,
-  },
-  auditor: {
-    says: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
-    variable: environment.databaseAuditorSecretArn,
-  },
-  reader: {
-    says: 'Role of the direct API in the catalogue: reads datasets and files',
-    variable: environment.databaseReaderSecretArn,
-  },
-  worker: {
-    says: 'Role of the export in the catalogue: reads datasets and files, records what happens to requests',
-    variable: environment.databaseWorkerSecretArn,
-  },
+  proxy: "Role of list and stream's authorizer in the catalogue: reads the archive users",
+  auditor: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
+  reader: 'Role of the direct API in the catalogue: reads datasets and files',
+  worker: 'Role of the export in the catalogue: reads datasets and files, records what happens to requests',
 } as const;
 
 type Role = keyof typeof roles;
@@ -103,7 +91,7 @@ export class Catalogue extends Construct {
   }
 
   /** Run statements as a role. @param options.transactions also several in one transaction */
-  grant(grantee: Grantee, role: Role, { transactions } = { transactions: false }): void {
+  grant(grantee: ServiceFunction, role: Role, { transactions } = { transactions: false }): void {
     this.#grant(grantee, this.#secretOf(role), transactions ? statementsAndTransactions : statements);
   }
 
@@ -111,11 +99,11 @@ export class Catalogue extends Construct {
    * Run statements in transactions as the owner of all tables, and read the other roles' passwords: for the migration. Where
    * the direct API is off, it takes the password of that role away.
    */
-  grantMigrate(grantee: Grantee): void {
+  grantMigrate(grantee: ServiceFunction): void {
     this.#grant(grantee, this.#owner, statementsAndTransactions);
     for (const [role, secret] of this.#roles) {
       allowReading(grantee, this, secret);
-      grantee.configure(roles[role].variable, secret.secretArn);
+      grantee.configure(roleSecretVariables[role], secret.secretArn);
     }
     if (!this.#roles.has('reader')) grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
   }
@@ -126,7 +114,7 @@ export class Catalogue extends Construct {
   }
 
   /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
-  grantProtect(grantee: Grantee): void {
+  grantProtect(grantee: ServiceFunction): void {
     if (!this.#isNew) return;
     grantee.allow({ actions: ['rds:ModifyDBCluster'], resources: [this.clusterArn] });
     grantee.configure(environment.databaseClusterArn, this.clusterArn);
@@ -138,7 +126,7 @@ export class Catalogue extends Construct {
     return secret;
   }
 
-  #grant(grantee: Grantee, secret: ReadableSecret, actions: string[]): void {
+  #grant(grantee: ServiceFunction, secret: ReadableSecret, actions: string[]): void {
     grantee.allow({ actions, resources: [this.clusterArn] });
     // The Data API reads the secret, and uses its key, as the caller.
     allowReading(grantee, this, secret);
@@ -150,7 +138,7 @@ export class Catalogue extends Construct {
   #makeRoleSecret(role: Role): ReadableSecret {
     // Part of the names of resources: `Proxy`.
     const id = `${role[0]?.toUpperCase()}${role.slice(1)}`;
-    const description = roles[role].says;
+    const description = roles[role];
     const key = newKey(this, `Catalogue${id}Key`, description);
     const secret = new Secret(this, `${id}Secret`, {
       description,
@@ -183,7 +171,7 @@ export class Catalogue extends Construct {
     acknowledge(vpc, {
       networkFlowLog:
         'Nothing but the database is in this network: no gateway, no peering, no function, and a security group that admits no connection. There is no traffic to record.',
-      networkDefaultGroup:
+      'HIPAA.Security-VPCDefaultSecurityGroupClosed':
         'Nothing uses the default security group. To empty it would take a custom resource with wide permissions.',
     });
     // The Data API does not use this network, so no connection is allowed in or out.
@@ -218,11 +206,11 @@ export class Catalogue extends Construct {
     acknowledge(cluster, {
       databaseDeletionProtection:
         'Deletion protection is switched on after the deployment: with it, a first deployment that fails could not be undone.',
-      databaseLogExport:
+      'HIPAA.Security-RDSLoggingEnabled[LogExport::postgresql]':
         "PostgreSQL's log quotes rows in its messages, such as names of users. It stays in the cluster. Who did what is in the audit trail.",
-      databaseBackupPlan:
+      'HIPAA.Security-RDSInBackupPlan':
         'RDS backs the cluster up without a pause, for `database.backupDays`. A plan of AWS Backup, with copies elsewhere, belongs to the whole account.',
-      databaseEnhancedMonitoring:
+      'HIPAA.Security-RDSEnhancedMonitoringEnabled':
         'AWS runs the operating system of a serverless instance. Capacity and connections are metrics of CloudWatch without it.',
     });
     return cluster;

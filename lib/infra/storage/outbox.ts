@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import { receiptSuffix } from '../../contract/delivery.ts';
 import { directExpiryDays, directPrefix } from '../../contract/direct-key.ts';
 import { environment } from '../../contract/environment.ts';
-import type { Grantee, Permission } from '../functions/service-function.ts';
+import type { Permission, ServiceFunction } from '../functions/service-function.ts';
 import { allowKey, type KeyUse, newKey } from '../security/keys.ts';
 import { onlyBy } from '../security/only-by.ts';
 import { acknowledge } from '../security/rules.ts';
@@ -71,7 +71,7 @@ export class Outbox extends Construct {
    * List one recipient's part. The prefix must begin with a whole recipient hash, so that no function can list across
    * recipients.
    */
-  grantList(grantee: Grantee): void {
+  grantList(grantee: ServiceFunction): void {
     this.#allowListing(grantee, ofARecipient);
     grantee.configure(environment.outboxBucket, this.bucketName);
     grantee.configure(environment.outboxExpiryDays, String(this.#expiryDays));
@@ -81,7 +81,7 @@ export class Outbox extends Construct {
    * Find one container, read it and sign URLs for it: S3 checks the signer's permissions (and use of the key) when the
    * URL is used.
    */
-  grantRead(grantee: Grantee): void {
+  grantRead(grantee: ServiceFunction): void {
     grantee.allow({ actions: ['s3:GetObject'], ...this.#objects(ofARecipient) });
     this.#allowListing(grantee, ofARecipient);
     this.#allowKey(grantee, ['kms:Decrypt']);
@@ -92,18 +92,18 @@ export class Outbox extends Construct {
    * Write containers. A delivery that continues an upload asks for its parts, and a container whose row was withdrawn meanwhile is deleted
    * again.
    */
-  grantWrite(grantee: Grantee): void {
+  grantWrite(grantee: ServiceFunction): void {
     this.#allowUploads(grantee, containers);
     grantee.allow({ actions: ['s3:ListMultipartUploadParts', 's3:DeleteObject'], ...this.#objects(containers) });
   }
 
   /** Write delivery receipts, and no container: for the one function that signs. */
-  grantWriteReceipts(grantee: Grantee): void {
+  grantWriteReceipts(grantee: ServiceFunction): void {
     this.#allowWriting(grantee, receipts);
   }
 
   /** Write containers of the direct API and sign URLs for them, in their part of the bucket only. */
-  grantDirect(grantee: Grantee): void {
+  grantDirect(grantee: ServiceFunction): void {
     this.#allowUploads(grantee, ofDirectAccess);
   }
 
@@ -111,7 +111,7 @@ export class Outbox extends Construct {
    * Find the containers of any recipient and of the direct API, and what their metadata says. S3 asks for s3:GetObject for
    * that; without the key, no byte of a container can be read. With `deletes`: also delete them, each only as it was found.
    */
-  grantWithdraw(grantee: Grantee, { deletes }: { readonly deletes: boolean }): void {
+  grantWithdraw(grantee: ServiceFunction, { deletes }: { readonly deletes: boolean }): void {
     for (const keys of [ofARecipient, ofDirectAccess]) {
       const actions = ['s3:GetObject', ...(deletes ? ['s3:DeleteObject'] : [])];
       grantee.allow({ actions, ...this.#objects(keys) });
@@ -122,7 +122,7 @@ export class Outbox extends Construct {
   }
 
   /** Write objects, and look at those that exist. */
-  #allowWriting(grantee: Grantee, keys: string): void {
+  #allowWriting(grantee: ServiceFunction, keys: string): void {
     grantee.allow({ actions: ['s3:PutObject', 's3:GetObject'], ...this.#objects(keys) });
     this.#allowListing(grantee, keys);
     this.#allowKey(grantee, ['kms:GenerateDataKey']);
@@ -130,7 +130,7 @@ export class Outbox extends Construct {
   }
 
   /** The same, also by multipart upload and copy: S3 decrypts finished parts, hence kms:Decrypt. */
-  #allowUploads(grantee: Grantee, keys: string): void {
+  #allowUploads(grantee: ServiceFunction, keys: string): void {
     this.#allowWriting(grantee, keys);
     grantee.allow({ actions: ['s3:AbortMultipartUpload'], ...this.#objects(keys) });
     this.#allowKey(grantee, ['kms:Decrypt']);
@@ -140,12 +140,12 @@ export class Outbox extends Construct {
    * ListBucket also makes S3 answer 404 instead of 403 for a missing container: S3 then compares the requested key with
    * the prefix.
    */
-  #allowListing(grantee: Grantee, keys: string): void {
+  #allowListing(grantee: ServiceFunction, keys: string): void {
     const conditions = { StringLike: { 's3:prefix': keys } };
     grantee.allow({ actions: ['s3:ListBucket'], resources: [this.#arn], conditions });
   }
 
-  #allowKey(grantee: Grantee, actions: KeyUse['actions']): void {
+  #allowKey(grantee: ServiceFunction, actions: KeyUse['actions']): void {
     allowKey(grantee, this, { service: 's3', actions, keyArn: this.#keyArn });
   }
 

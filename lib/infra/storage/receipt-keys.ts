@@ -1,7 +1,7 @@
 import { Key, KeySpec, KeyUsage } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
-import type { Grantee } from '../functions/service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { onlyBy } from '../security/only-by.ts';
 
 /**
@@ -29,16 +29,16 @@ export class ReceiptKeys extends Construct {
   }
 
   /** Sign receipts with the newest key, and the statement of each older one that the next comes after it. */
-  grantSign(grantee: Grantee): void {
+  grantSign(grantee: ServiceFunction): void {
     this.#grant(grantee, ['kms:Sign', 'kms:GetPublicKey']);
   }
 
   /** Read the public parts of all keys. */
-  grantPublish(grantee: Grantee): void {
+  grantPublish(grantee: ServiceFunction): void {
     this.#grant(grantee, ['kms:GetPublicKey']);
   }
 
-  #grant(grantee: Grantee, actions: string[]): void {
+  #grant(grantee: ServiceFunction, actions: string[]): void {
     const arns = this.#keys.map(({ keyArn }) => keyArn);
     grantee.allow({ actions, resources: arns });
     grantee.configure(environment.receiptKeyArns, arns.join(','));

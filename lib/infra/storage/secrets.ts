@@ -2,7 +2,7 @@ import { SecretValue } from 'aws-cdk-lib';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { EnvironmentVariable } from '../../contract/environment.ts';
-import type { Grantee } from '../functions/service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { allowKey, newKey } from '../security/keys.ts';
 import { acknowledge } from '../security/rules.ts';
 import type { ExistingSecret } from '../settings.ts';
@@ -25,7 +25,7 @@ export interface ReadableSecret {
 }
 
 /** Read a secret, and use its key for that. */
-export function allowReading(grantee: Grantee, scope: Construct, { secretArn, keyArn }: ReadableSecret): void {
+export function allowReading(grantee: ServiceFunction, scope: Construct, { secretArn, keyArn }: ReadableSecret): void {
   grantee.allow({ actions: ['secretsmanager:GetSecretValue'], resources: [secretArn] });
   allowKey(grantee, scope, { service: 'secretsmanager', actions: ['kms:Decrypt'], keyArn });
 }
@@ -58,7 +58,7 @@ export class OperatorSecret extends Construct {
     this.#keyArn = key.keyArn;
   }
 
-  grantRead(grantee: Grantee): void {
+  grantRead(grantee: ServiceFunction): void {
     allowReading(grantee, this, { secretArn: this.secretArn, keyArn: this.#keyArn });
     grantee.configure(this.#variable, this.secretArn);
   }

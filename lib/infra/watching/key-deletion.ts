@@ -68,7 +68,7 @@ export class KeyDeletion extends Construct {
     ]);
     for (const rule of this.rules) {
       acknowledge(rule, {
-        deadLettersOfEvents:
+        'Serverless-EventBusDLQ':
           'EventBridge repeats for a day what may succeed later, and drops at once what the topic refuses. The alarm KeyDeletionUndelivered counts both, and CloudTrail keeps the calls.',
       });
     }

@@ -67,7 +67,7 @@ export function watch(
 function alarmTopic(scope: Construct, email: string | undefined): Topic {
   const topic = new Topic(scope, 'Topic', { enforceSSL: true });
   acknowledge(topic, {
-    topicKey:
+    'HIPAA.Security-SNSEncryptedKMS':
       'A message holds the name and the figures of an alarm, or the name of a key, and nothing of a person. It is sent by e-mail, unencrypted.',
   });
   // Our policy replaces the default one of SNS, which lets CloudWatch publish.
@@ -81,7 +81,7 @@ function alarmTopic(scope: Construct, email: string | undefined): Topic {
   );
   if (email !== undefined) {
     acknowledge(topic.addSubscription(new EmailSubscription(email)), {
-      deadLettersOfTopics:
+      'Serverless-SNSRedrivePolicy':
         'SNS repeats an e-mail that failed. A queue of lost alarms would need an alarm; CloudWatch shows every alarm as well.',
     });
   }

@@ -1,3 +1,4 @@
+import { percentDecoded } from '../../common/percent.ts';
 import type { Method } from './model.ts';
 
 export interface Route {
@@ -33,12 +34,12 @@ function match(pattern: readonly string[], segments: readonly string[]): Readonl
     if (segment === undefined) return undefined;
     const [, name, greedy] = /^\{([^+}]+)(\+?)\}$/.exec(part) ?? [];
     if (name === undefined) {
-      if (part !== decode(segment)) return undefined;
+      if (part !== percentDecoded(segment)) return undefined;
     } else if (greedy) {
-      return { ...parameters, [name]: segments.slice(at).map(decode).join('/') };
+      return { ...parameters, [name]: segments.slice(at).map(percentDecoded).join('/') };
     } else {
       if (segment === '') return undefined;
-      parameters[name] = decode(segment);
+      parameters[name] = percentDecoded(segment);
     }
   }
   return pattern.length === segments.length ? parameters : undefined;
@@ -47,13 +48,4 @@ function match(pattern: readonly string[], segments: readonly string[]): Readonl
 /** Per segment: 0 literal, 1 parameter, 2 greedy. */
 function rank({ segments }: Method): string {
   return segments.map((part) => (part.endsWith('+}') ? '2' : part.startsWith('{') ? '1' : '0')).join('');
-}
-
-/** A segment with invalid percent-encoding stays as it is. */
-function decode(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }

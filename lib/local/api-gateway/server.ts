@@ -11,22 +11,14 @@ export interface ApiServices extends ExchangeContext {
   readonly onAccess: (line: string) => void;
 }
 
-/** A listening API. */
-export interface ApiServer {
-  /** Without stage and final slash. */
-  readonly url: string;
-  /** Serve from now on. Callers wait until then. */
-  open(services: ApiServices): void;
-  stop(): Promise<void>;
-}
-
 /**
  * Listen for one API.
  *
  * @param ports tried in this order; 0 is any free one.
+ * @returns `url` without stage and final slash. The API serves from `open` on; callers wait until then.
  * @throws EngineError when all of them are taken.
  */
-export async function listenForApi(ports: readonly number[]): Promise<ApiServer> {
+export async function listenForApi(ports: readonly number[]) {
   const opened = Promise.withResolvers<ApiServices>();
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const known = await opened.promise;
@@ -101,10 +93,10 @@ export async function listenForApis(
   urls: Map<string, string>,
   port: number | undefined,
   cleanup: (() => unknown)[],
-): Promise<ReadonlyMap<string, ApiServer>> {
+) {
   const { ProxyUrl: proxyUrl = '' } = deployment.outputs();
   const proxyFirst = [...ids].sort((a, b) => Number(proxyUrl.includes(b)) - Number(proxyUrl.includes(a)));
-  const servers = new Map<string, ApiServer>();
+  const servers = new Map<string, Awaited<ReturnType<typeof listenForApi>>>();
   for (const [at, id] of proxyFirst.entries()) {
     const server = await listenForApi(!port ? [0] : at === 0 ? [port] : [Math.min(port + at, highestPort), 0]);
     cleanup.push(() => server.stop());

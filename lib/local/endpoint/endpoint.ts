@@ -29,22 +29,16 @@ export interface AwsServices {
   readonly now: () => Date;
 }
 
-export interface AwsEndpoint {
-  /** One endpoint for all services, without a final slash. */
-  readonly url: string;
-  /** Serve from now on. Until then callers wait. */
-  open(services: AwsServices): void;
-  stop(): Promise<void>;
-}
-
 /** Longest request of the RDS Data API, in bytes. */
 const dataApiLimit = 4 * 1024 * 1024;
 
 /**
  * One endpoint for all AWS services. Every request is authenticated by its signature and authorised by the policies of the
  * caller's role. It is counted, and a test can break it.
+ *
+ * @returns `url` without a final slash. The endpoint serves from `open` on; callers wait until then.
  */
-export async function startAwsEndpoint(): Promise<AwsEndpoint> {
+export async function startAwsEndpoint() {
   const opened = Promise.withResolvers<AwsServices>();
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     if (refuseForeign(request, response)) return;

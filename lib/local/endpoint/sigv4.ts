@@ -1,5 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { percentDecoded, percentEncoded } from '../../common/percent.ts';
 import { BoundedMap } from '../../common/recent.ts';
 
 /** Signature Version 4 as a request carries it, in the `Authorization` header or in the query of a presigned URL. */
@@ -118,11 +119,11 @@ export function signedAt({ timestamp }: Signature): number {
 
 function canonicalRequest(request: SignedRequest, signature: Signature, payloadHash: string): string {
   // S3 signs the path as it is sent, every other service encodes it once more.
-  const path = signature.service === 's3' ? request.path : request.path.split('/').map(encode).join('/');
+  const path = signature.service === 's3' ? request.path : request.path.split('/').map(percentEncoded).join('/');
   const query = request.query
     .split('&')
     .filter((pair) => pair !== '' && !pair.startsWith('X-Amz-Signature='))
-    .map((pair) => pair.split(/=(.*)/s, 2).map((part) => encode(decoded(part))) as [string, string?])
+    .map((pair) => pair.split(/=(.*)/s, 2).map((part) => percentEncoded(percentDecoded(part))) as [string, string?])
     .map(([name, value = '']) => [name, value] as const)
     .sort(([a, x], [b, y]) => (a === b ? compare(x, y) : compare(a, b)))
     .map(([name, value]) => `${name}=${value}`)
@@ -156,23 +157,6 @@ function signingKey(scope: string, secretAccessKey: string): Buffer {
   for (const part of scope.split('/')) key = createHmac('sha256', key).update(part).digest();
   signingKeys.set(name, key);
   return key;
-}
-
-/** A text with a malformed escape stays as it is: no signature fits it. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-/** Percent-encoding of RFC 3986: everything but the unreserved characters. */
-function encode(value: string): string {
-  return encodeURIComponent(value).replace(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 }
 
 function compare(a: string, b: string): number {

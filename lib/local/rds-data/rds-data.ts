@@ -1,7 +1,7 @@
 import { type BufferedService, type JsonObject, parseJson } from '../endpoint/buffered-service.ts';
-import { AwsError, type AwsReply } from '../endpoint/errors.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import { list, record } from '../template/template.ts';
-import type { SqlDatabase, SqlResult, SqlSession } from './database.ts';
+import type { SqlDatabase, SqlResult } from './database.ts';
 import type { Login } from './database-login.ts';
 import { toPositional } from './sql-parameters.ts';
 import { columnMetadata, parseSqlValue, type SqlValue, toField, unknownHere } from './sql-values.ts';
@@ -16,12 +16,6 @@ export interface Cluster {
   login(secretArn: string): Login | undefined;
 }
 
-const actions: Readonly<Record<string, string>> = {
-  '/Execute': 'ExecuteStatement',
-  '/BeginTransaction': 'BeginTransaction',
-  '/CommitTransaction': 'CommitTransaction',
-  '/RollbackTransaction': 'RollbackTransaction',
-};
 /** What a request may carry, whichever its action. */
 const members: ReadonlySet<string> = new Set([
   ...['resourceArn', 'secretArn', 'database', 'transactionId'],
@@ -33,8 +27,9 @@ const resultLimit = 1024 * 1024;
 export function rdsDataService(database: SqlDatabase, cluster: Cluster): BufferedService {
   return {
     parse(path, _headers, body) {
-      const action = actions[path];
-      if (!action) throw new AwsError(404, 'UnknownOperationException', `no operation ${path}`);
+      const action = path === '/Execute' ? 'ExecuteStatement' : path.slice(1);
+      if (!Object.hasOwn(operations, action))
+        throw new AwsError(404, 'UnknownOperationException', `no operation ${path}`);
       const input = parseJson(body);
       return {
         action,
@@ -49,13 +44,11 @@ export function rdsDataService(database: SqlDatabase, cluster: Cluster): Buffere
       const unknown = Object.keys(input).find((name) => !members.has(name));
       if (unknown !== undefined) throw unknownHere(`the member ${unknown} of ${action}`);
       const login = loginOf(input, cluster);
-      const operation = operations[action];
-      if (!operation) throw new AwsError(404, 'UnknownOperationException', action);
-      const output = JSON.stringify(await operation(database, input, login));
-      if (Buffer.byteLength(output) > resultLimit) {
+      const body = JSON.stringify(await operations[action]?.(database, input, login));
+      if (Buffer.byteLength(body) > resultLimit) {
         throw new AwsError(400, 'BadRequestException', 'Database returned more than the allowed response size limit');
       }
-      return reply(output);
+      return { status: 200, headers: { 'content-type': 'application/json' }, body };
     },
   };
 }
@@ -65,7 +58,8 @@ type Operation = (database: SqlDatabase, input: JsonObject, login: Login | undef
 const operations: Readonly<Record<string, Operation>> = {
   async ExecuteStatement(database, input, login) {
     const [sql, values] = bind(String(input.sql), input.parameters);
-    return shape(await database.run(sql, values, sessionOf(input, login)), input);
+    const transactionId = input.transactionId === undefined ? undefined : String(input.transactionId);
+    return shape(await database.run(sql, values, { login, transactionId }), input);
   },
   async BeginTransaction(database, _input, login) {
     return { transactionId: await database.begin(login) };
@@ -118,10 +112,6 @@ function bind(statement: string, parameters: unknown): readonly [string, readonl
   return [sql, values];
 }
 
-function sessionOf({ transactionId }: JsonObject, login: Login | undefined): SqlSession {
-  return { login, transactionId: typeof transactionId === 'string' ? transactionId : undefined };
-}
-
 function shape(result: SqlResult, input: JsonObject): JsonObject {
   const longsAsStrings = readResultSetOptions(record(input.resultSetOptions));
   const output = { numberOfRecordsUpdated: result.changed, generatedFields: [] };
@@ -143,8 +133,4 @@ function readResultSetOptions({ longReturnType, decimalReturnType }: JsonObject)
     throw unknownHere(`the decimalReturnType ${String(decimalReturnType)}`);
   }
   return longReturnType === 'STRING';
-}
-
-function reply(body: string): AwsReply {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body };
 }

@@ -1,22 +1,23 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import type { DenyListEntry } from '../../contract/deny-list.ts';
+import { type DenyListEntry, tokenHash } from '../../contract/deny-list.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { type Columns, printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { allow, deny, entriesOf, nameOf, readDenyList } from '../secrets/deny-list.ts';
+import { allow, deny, entriesOf, idOf, nameOf, readDenyList } from '../secrets/deny-list.ts';
 import { examples, type Open, showRows } from './session.ts';
 
-type EntryOptions = { readonly [Name in 'issuer' | 'jti' | 'subject']?: string | undefined };
+type EntryOptions = { readonly [Name in 'issuer' | 'jti' | 'sha256' | 'subject']?: string | undefined };
 
 const issuerHelp = 'claim iss of the token, exactly';
+const hashHelp = 'of a token without jti: SHA-256 of all before its last dot';
 
 const columns: Columns<DenyListEntry> = [
   ['DENIED', (entry) => ('sub' in entry ? 'subject' : 'token')],
-  ['ID', (entry) => ('sub' in entry ? entry.sub : entry.jti)],
+  ['ID', idOf],
   ['ISSUER', ({ iss }) => iss],
-  ['KEPT UNTIL', (entry) => ('sub' in entry ? '' : entry.until)],
+  ['KEPT UNTIL', (entry) => ('until' in entry ? entry.until : '')],
 ];
 
 /** `visa deny`, `visa allow`, `visa denied`: tokens and subjects that are refused although they verify. */
@@ -27,6 +28,7 @@ export function registerVisaDenial(visa: Command, open: Open): void {
     .argument('[file]', 'the token; of a passport, its visas are denied with it')
     .option('--issuer <iss>', issuerHelp)
     .option('--jti <id>', 'claim jti of the token')
+    .option('--sha256 <hash>', hashHelp)
     .option('--subject <sub>', 'claim sub: all tokens of the issuer about it')
     .addHelpText(
       'after',
@@ -47,6 +49,7 @@ export function registerVisaDenial(visa: Command, open: Open): void {
     .description('allow a denied token or subject again')
     .requiredOption('--issuer <iss>', issuerHelp)
     .option('--jti <id>', 'claim jti of the token')
+    .option('--sha256 <hash>', hashHelp)
     .option('--subject <sub>', 'claim sub')
     .addHelpText('after', examples('visa allow --issuer https://issuer.example.org/ --subject jane'))
     .action(async (options, command) => {
@@ -67,17 +70,20 @@ export function registerVisaDenial(visa: Command, open: Open): void {
 }
 
 /** @throws UsageError */
-function entryOf({ issuer, jti, subject }: EntryOptions): DenyListEntry {
+function entryOf({ issuer, jti, sha256, subject }: EntryOptions): DenyListEntry {
   if (!issuer) throw usageError('--issuer', 'expected the claim iss, or the file of a token');
-  if (jti !== undefined && subject !== undefined) throw usageError('--jti', 'expected this or --subject, not both');
+  if ([jti, sha256, subject].filter((id) => id !== undefined).length > 1) {
+    throw usageError('--issuer', 'expected one of --jti, --sha256 and --subject with it');
+  }
   if (jti) return { iss: issuer, jti };
   if (subject) return { iss: issuer, sub: subject };
-  throw usageError('--issuer', 'expected also --jti or --subject');
+  if (tokenHash.safeParse(sha256).success) return { iss: issuer, sha256: `${sha256}` };
+  throw usageError('--issuer', 'expected also --jti, --subject, or --sha256 with 64 digits of lower-case hex');
 }
 
 /** @throws UsageError */
 async function entriesIn(file: string, options: EntryOptions, { folder }: Terminal): Promise<readonly DenyListEntry[]> {
-  const given = Object.keys(options).find((name) => ['issuer', 'jti', 'subject'].includes(name));
+  const given = Object.keys(options).find((name) => ['issuer', 'jti', 'sha256', 'subject'].includes(name));
   if (given !== undefined) throw usageError(`--${given}`, 'expected either this or a file');
   return entriesOf((await readFile(resolve(folder, file), 'utf8')).trim());
 }

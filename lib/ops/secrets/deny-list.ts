@@ -1,11 +1,5 @@
 import { unverifiedClaims, visasIn } from '../../common/untrusted-json.ts';
-import {
-  type DenyListEntry,
-  denyListBytes,
-  denyListDocument,
-  entryHash,
-  type TokenId,
-} from '../../contract/deny-list.ts';
+import { type DenyListEntry, denyListBytes, denyListDocument, entryHash, tokenId } from '../../contract/deny-list.ts';
 import { DataOutError } from '../../errors.ts';
 import { OpsError } from '../errors.ts';
 import type { EditableSecret } from '../stores/json-secret.ts';
@@ -13,7 +7,7 @@ import { readDocument } from './document.ts';
 
 /** The entries of the list, oldest first. @throws OpsError `unusable_input` for another document */
 export async function readDenyList(secret: EditableSecret): Promise<readonly DenyListEntry[]> {
-  const form = '{"denied":[{"iss","jti"},{"iss","sub"}]}';
+  const form = '{"denied":[{"iss","jti"},{"iss","sha256"},{"iss","sub"}]}';
   const about = { name: 'the deny list', form, empty: { denied: [] } };
   return (await readDocument(secret, denyListDocument, about)).denied;
 }
@@ -48,20 +42,18 @@ export async function allow(secret: EditableSecret, entry: DenyListEntry): Promi
 /**
  * The entries that deny a token. A passport has one for itself and one for each of its visas, because each visa can be
  * used alone.
- * @throws OpsError `unusable_input` for a text that is not a token, or a token without `iss` or `jti`
+ * @throws OpsError `unusable_input` for a text that is not a token, or a token without `iss`
  */
 export function entriesOf(token: string): readonly DenyListEntry[] {
   return [token, ...(visasIn(token) ?? [])].map(entryOf);
 }
 
-function entryOf(token: string): TokenId & DenyListEntry {
-  const { iss, sub, jti, exp } = unverifiedClaims(token) ?? {};
-  if (!isText(iss)) throw new OpsError('unusable_input', 'this is not a visa or passport: it has no claim iss');
-  if (!isText(jti)) {
-    const instead = isText(sub) ? `--issuer ${iss} --subject ${sub}` : '--issuer and --subject';
-    throw new OpsError('unusable_input', `a token of ${iss} has no claim jti: deny its subject with ${instead}`);
+function entryOf(token: string): DenyListEntry {
+  const { iss, jti, exp } = unverifiedClaims(token) ?? {};
+  if (typeof iss !== 'string' || iss === '') {
+    throw new OpsError('unusable_input', 'this is not a visa or passport: it has no claim iss');
   }
-  return { iss, jti, ...untilOf(exp) };
+  return { ...tokenId(token, iss, jti), ...untilOf(exp) };
 }
 
 /**
@@ -78,14 +70,16 @@ function untilOf(exp: unknown): { until?: string } {
 }
 
 function hasEnded(entry: DenyListEntry, now: Date): boolean {
-  return 'jti' in entry && entry.until !== undefined && new Date(entry.until) < now;
+  return 'until' in entry && entry.until !== undefined && new Date(entry.until) < now;
 }
 
 /** An entry in words. */
 export function nameOf(entry: DenyListEntry): string {
-  return 'sub' in entry ? `subject ${entry.sub} of ${entry.iss}` : `token ${entry.jti} of ${entry.iss}`;
+  return `${'sub' in entry ? 'subject' : 'token'} ${idOf(entry)} of ${entry.iss}`;
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
+/** What follows the issuer in an entry. */
+export function idOf(entry: DenyListEntry): string {
+  if ('sub' in entry) return entry.sub;
+  return 'jti' in entry ? entry.jti : entry.sha256;
 }

@@ -1,4 +1,4 @@
-import { Crypt4ghError, openHeader, reencryptHeader } from '../../crypt4gh/index.ts';
+import { Crypt4ghError, decryptedSize, openHeader, reencryptHeader } from '../../crypt4gh/index.ts';
 import { damaged, isDamage } from '../../errors.ts';
 import type { Archive, ArchivedFile, ArchiveKey, BodyAddress, ContainerSource } from './ports.ts';
 
@@ -80,6 +80,15 @@ export async function bodySource(
     throw damaged(`the catalogue says ${file.archiveFileSize} bytes of body, the archive has ${size}`);
   }
   return { address, archiveEtag: etag, bodySize: size, crc64nvme };
+}
+
+/** Bytes of the plaintext of an archived body, before any edit list. @throws `archive_damaged` for a size that no body has */
+export function plainSizeOf(bodySize: number): number {
+  try {
+    return decryptedSize(bodySize);
+  } catch (error) {
+    throw damaged(`no Crypt4GH body has ${bodySize} bytes`, { cause: error });
+  }
 }
 
 /** Runs `task`, and names the file in the message of its damage: code that reads bodies and headers knows no name. */

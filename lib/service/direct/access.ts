@@ -1,3 +1,4 @@
+import { percentDecoded } from '../../common/percent.ts';
 import { identifier } from '../../contract/messages.ts';
 import { DataOutError } from '../../errors.ts';
 import type { DatasetGrant, VisaRules } from '../../visas/index.ts';
@@ -6,7 +7,7 @@ import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts'
 import type { ArchivedFile, Catalogue, RequestedData } from '../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../http/authorization.ts';
 import type { HttpReply, ReplyBody } from '../http/reply.ts';
-import { decodedSegment, type HttpRequest } from '../http/request.ts';
+import type { HttpRequest } from '../http/request.ts';
 import { isNameOf, type ReplyOutcome } from './representation.ts';
 
 /**
@@ -54,7 +55,7 @@ export function accessRefused(): DataOutError {
  * @throws `forbidden` for an id that no catalogue can hold, the same as for an unknown one
  */
 export function pathIdentifier(request: HttpRequest, name: string): string {
-  const id = decodedSegment(request.pathParameters.get(name) ?? '');
+  const id = percentDecoded(request.pathParameters.get(name) ?? '');
   if (!identifier.safeParse(id).success) throw accessRefused();
   return id;
 }
@@ -92,7 +93,7 @@ export async function entitledFileReply<Parts extends { readonly kind: ServedFil
   const file = await entitledFile(pathIdentifier(request, 'fileId'), grants, catalogue);
   const name = request.pathParameters.get('name');
   // A front door that has decoded the name leaves a percent sign that is the name's own.
-  if (name !== undefined && ![name, decodedSegment(name)].some((one) => isNameOf(file, one))) {
+  if (name !== undefined && ![name, percentDecoded(name)].some((one) => isNameOf(file, one))) {
     throw new DataOutError(
       'not_found',
       'the file has another name: ask for /files/{fileId} alone, or with its displayFileName',

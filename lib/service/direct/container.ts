@@ -1,15 +1,8 @@
 import { limits } from '../../contract/limits.ts';
 import { readAhead } from '../../crypt4gh/body/read-ahead.ts';
-import {
-  type ByteRange,
-  DamagedBodyError,
-  decryptedSize,
-  editedSize,
-  planRearrangement,
-  publicKeyFingerprint,
-} from '../../crypt4gh/index.ts';
-import { damaged, rangeNotSatisfiable } from '../../errors.ts';
-import { bodySource, headerFor, storedEditList } from '../archive/archived-file.ts';
+import { type ByteRange, editedSize, planRearrangement, publicKeyFingerprint } from '../../crypt4gh/index.ts';
+import { rangeNotSatisfiable } from '../../errors.ts';
+import { bodySource, headerFor, plainSizeOf, storedEditList } from '../archive/archived-file.ts';
 import type { Archive, ArchivedFile, ContainerSource, OpenableArchive } from '../archive/ports.ts';
 import { outboxFileName, submittedName } from '../containers/container-name.ts';
 import { type Representation, sha256 } from './representation.ts';
@@ -137,11 +130,8 @@ function* reads(ranges: readonly ByteRange[]): Generator<ByteRange> {
   }
 }
 
-/** Bytes of a file's plaintext, after the edit list of its stored header. `end` may lie beyond the file. */
-export type Coordinates = ByteRange;
-
 /**
- * The bytes between the coordinates as a container for `recipient`: the segments they lie in, unchanged, and an edit list
+ * The bytes between the coordinates, which may end beyond the file, as a container for `recipient`: the segments they lie in, unchanged, and an edit list
  * that cuts off the rest (Crypt4GH § 4.2). Every reader gets exactly these plaintext bytes, and every call gives the
  * same container.
  *
@@ -151,7 +141,7 @@ export type Coordinates = ByteRange;
 export async function containerPart(
   file: ArchivedFile,
   recipient: Uint8Array,
-  { start, end }: Coordinates,
+  { start, end }: ByteRange,
   { archive, archiveKeys }: OpenableArchive,
 ): Promise<Container> {
   const source = await bodySource(file, archive);
@@ -178,13 +168,4 @@ export async function containerPart(
 /** Differs from the name of the whole container, so that a saved part does not replace it. */
 function partName({ fileId, submissionFilePath }: ArchivedFile, start: number, end: number): string {
   return outboxFileName(fileId, `${submittedName(submissionFilePath)}.${start}-${end}`);
-}
-
-function plainSizeOf(bodySize: number): number {
-  try {
-    return decryptedSize(bodySize);
-  } catch (error) {
-    if (!(error instanceof DamagedBodyError)) throw error;
-    throw damaged(`no Crypt4GH body has ${bodySize} bytes`);
-  }
 }

@@ -1,5 +1,6 @@
-import { decryptedSize, headerSize } from '../../crypt4gh/sizes.ts';
+import { headerSize } from '../../crypt4gh/sizes.ts';
 import { damaged } from '../../errors.ts';
+import { plainSizeOf } from '../archive/archived-file.ts';
 import type { ArchivedFile } from '../archive/ports.ts';
 import type { Checksum, FileFacts } from './ports.ts';
 
@@ -27,7 +28,7 @@ export function describePlaintext(
   { decryptedFileSize: recorded, plaintextChecksums, createdAt }: FileFacts,
 ): PlaintextDescription {
   if (!createdAt) throw damaged('the catalogue does not say when the file was entered');
-  const whole = sizeOfBody(archiveFileSize);
+  const whole = plainSizeOf(archiveFileSize);
   if (header.length < shortestEdited) {
     return { size: whole, checksums: (recorded ?? whole) === whole ? plaintextChecksums : [], createdAt };
   }
@@ -39,12 +40,4 @@ export function describePlaintext(
     throw damaged(`the header may have an edit list that decides the size of the plaintext: ${said}`);
   }
   return { size: recorded, checksums: plaintextChecksums, createdAt };
-}
-
-function sizeOfBody(bytes: number): number {
-  try {
-    return decryptedSize(bytes);
-  } catch (error) {
-    throw damaged(`no Crypt4GH body has ${bytes} bytes`, { cause: error });
-  }
 }

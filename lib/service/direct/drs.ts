@@ -67,16 +67,25 @@ async function grantsOfAny(tokens: ReadonlySet<string>, rules: VisaRules): Promi
   const grants: CallersGrant[] = [];
   const refusals: DataOutError[] = [];
   for (const token of tokens) {
-    try {
-      const verified = await verifiedToken(token, rules);
-      grants.push(...verified.grants.map((grant) => ({ ...grant, token })));
-    } catch (error) {
-      if (!isError(error, 'unauthenticated')) throw error;
-      refusals.push(error);
-    }
+    grants.push(...(await grantsOf(token, rules, (refusal) => refusals.push(refusal))));
   }
   if (refusals.length === tokens.size) throw refusals.at(-1);
   return grants;
+}
+
+/** What a token grants; nothing if it is refused. */
+async function grantsOf(
+  token: string,
+  rules: VisaRules,
+  refused?: (refusal: DataOutError) => void,
+): Promise<readonly CallersGrant[]> {
+  try {
+    return (await verifiedToken(token, rules)).grants.map((grant) => ({ ...grant, token }));
+  } catch (error) {
+    if (!isError(error, 'unauthenticated')) throw error;
+    refused?.(error);
+    return [];
+  }
 }
 
 /** Room for the passports, and for their names and quotes: 2.6 MB, of the 6 MB that AWS Lambda takes. */
@@ -277,7 +286,7 @@ async function headerToken(
   const datasets = new Map(granting.map(({ id, datasetId }) => [id, datasetId]));
   for (const passport of new Set(granting.map(({ token }) => token))) {
     for (const visa of visasIn(passport) ?? []) {
-      const grants = visa.length <= longestBearer ? await grantsOrNone(visa, rules) : [];
+      const grants = visa.length <= longestBearer ? await grantsOf(visa, rules) : [];
       for (const { datasetId: id } of grants) {
         const datasetId = datasets.get(id);
         if (datasetId !== undefined) return { token: visa, datasetId };
@@ -286,15 +295,6 @@ async function headerToken(
   }
   const message = `is longer than ${longestBearer} characters, which do not fit a header, and no visa in it grants this alone: send a shorter passport`;
   throw invalidRequest([{ field: 'passports', message }]);
-}
-
-async function grantsOrNone(visa: string, rules: VisaRules): Promise<readonly DatasetGrant[]> {
-  try {
-    return (await verifiedToken(visa, rules)).grants;
-  } catch (error) {
-    if (isError(error, 'unauthenticated')) return [];
-    throw error;
-  }
 }
 
 /**

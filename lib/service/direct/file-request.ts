@@ -1,7 +1,7 @@
 import { keyHeaders } from '../../contract/http.ts';
+import type { ByteRange } from '../../crypt4gh/index.ts';
 import { invalidRequest, type Violation } from '../../errors.ts';
 import { explainUnusablePublicKey, type HttpRequest, readAll, singleQuery, usablePublicKey } from '../http/request.ts';
-import type { Coordinates } from './container.ts';
 
 const format = 'destinationFormat';
 
@@ -70,7 +70,7 @@ const names = { start: 'startCoordinate', end: 'endCoordinate' } as const;
  * @throws `invalid_request` for one without the other, for what is not a whole number, for an empty range, and beside a
  * `Range` header, which also selects bytes
  */
-export function requestedCoordinates(request: HttpRequest): Coordinates | undefined {
+export function requestedCoordinates(request: HttpRequest): ByteRange | undefined {
   const violations: Violation[] = [];
   const [start, end] = [names.start, names.end].map((field) => {
     const value = singleQuery(request, field);

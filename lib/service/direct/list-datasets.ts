@@ -1,13 +1,13 @@
 import { limits } from '../../contract/limits.ts';
 import { identifier } from '../../contract/messages.ts';
-import { invalidRequest, type Violation } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { grantedAndReleased } from '../archive/entitlement.ts';
 import type { Catalogue } from '../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../http/authorization.ts';
 import { listReply, rowsPerPage, slice } from '../http/pages.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
-import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
+import { type HttpRequest, readAll, singleQuery } from '../http/request.ts';
 import { entitlementsTo, pathIdentifier } from './access.ts';
 import type { DatasetFile, DirectCatalogue } from './ports.ts';
 import { displayFileName } from './representation.ts';
@@ -84,24 +84,29 @@ async function wantedFiles(
     }
     return catalogue.filesOfDataset(datasetId);
   }
-  const violations: Violation[] = [];
-  const perPage = collected(violations, () => rowsPerPage(request));
-  const after = collected(violations, () => singleQuery(request, 'after'));
-  const place = after === undefined ? undefined : await placeAfter(datasetId, after, catalogue);
-  if (after !== undefined && place === undefined) {
-    violations.push({ field: 'after', message: 'is not a file of this dataset: begin with the first page' });
-  }
-  if (violations.length > 0 || perPage === undefined) throw invalidRequest(violations);
-  return slice(catalogue.filesOfDataset(datasetId, place), 0, perPage);
+  const { perPage, after } = readAll({
+    perPage: () => rowsPerPage(request),
+    after: () => singleQuery(request, 'after'),
+  });
+  return slice(catalogue.filesOfDataset(datasetId, await placeAfter(datasetId, after, 'after', catalogue)), 0, perPage);
 }
 
-/** Where the file is in the dataset; `undefined` for one that is not in it, or that no catalogue can hold. */
+/**
+ * Where a page begins that follows a file of the dataset; `undefined`: at the start, without such a file.
+ *
+ * @param field names the query parameter
+ * @throws `invalid_request` for a file that is not in the dataset, or that no catalogue can hold
+ */
 export async function placeAfter(
   datasetId: string,
-  fileId: string,
+  fileId: string | undefined,
+  field: string,
   catalogue: Pick<DirectCatalogue, 'placeInDataset'>,
 ): Promise<string | undefined> {
-  return identifier.safeParse(fileId).success ? await catalogue.placeInDataset(datasetId, fileId) : undefined;
+  if (fileId === undefined) return undefined;
+  const place = identifier.safeParse(fileId).success && (await catalogue.placeInDataset(datasetId, fileId));
+  if (place) return place;
+  throw invalidRequest([{ field, message: 'is not a file of this dataset: begin with the first page' }]);
 }
 
 /** The submitted path as a container has it: sda-cli asks for names that end so. */

@@ -1,8 +1,7 @@
-import { type ContainerReader, Crypt4ghError, openContainer } from '../../crypt4gh/index.ts';
+import { type ByteRange, type ContainerReader, Crypt4ghError, openContainer } from '../../crypt4gh/index.ts';
 import { damaged, rangeNotSatisfiable } from '../../errors.ts';
 import { bodySource } from '../archive/archived-file.ts';
 import type { Archive, ArchivedFile, ContainerSource, OpenableArchive } from '../archive/ports.ts';
-import type { Coordinates } from './container.ts';
 import { displayFileName, entityTag, plaintextMediaType, plaintextTag, type Representation } from './representation.ts';
 
 /**
@@ -47,7 +46,7 @@ export async function plaintextOf(file: ArchivedFile, dependencies: OpenableArch
  *
  * @throws `range_not_satisfiable` when the whole ends before the first of them
  */
-export function between({ start, end }: Coordinates, whole: Representation): Representation {
+export function between({ start, end }: ByteRange, whole: Representation): Representation {
   if (start >= whole.size) throw rangeNotSatisfiable(whole.size);
   const size = Math.min(end, whole.size) - start;
   return {

@@ -37,29 +37,15 @@ export function jsonReply(requestId: string, document: unknown, status = 200): H
   };
 }
 
-/** An OpenAPI document, as far as serving it needs to know. */
-export interface OpenApiDocument {
-  readonly servers: readonly { readonly url: string }[];
-}
-
-/** `GET /openapi.json`: the document with the address that the caller used, so that tools call that one. */
-export function openApiReply(requestId: string, document: OpenApiDocument, baseUrl: string): HttpReply {
-  return jsonReply(requestId, { ...document, servers: [{ url: baseUrl }] });
-}
-
 /** Seconds for which a cache may keep a public document. For that long, a reader may not know a new key or setting. */
 const maxAgeSeconds = 3600;
 
 /** A document below `/.well-known/`, which is the same for every caller. @param type its media type */
 export function publicReply(requestId: string, document: object, type: string): HttpReply {
+  const { headers, ...reply } = jsonReply(requestId, document);
   return {
-    status: 200,
-    headers: {
-      ...commonHeaders(requestId),
-      'Cache-Control': `public, max-age=${maxAgeSeconds}`,
-      'Content-Type': type,
-    },
-    body: JSON.stringify(document),
+    ...reply,
+    headers: { ...headers, 'Cache-Control': `public, max-age=${maxAgeSeconds}`, 'Content-Type': type },
   };
 }
 
@@ -79,15 +65,10 @@ export function redirectWanted(request: HttpRequest): boolean {
   return flagQuery(request, 'redirect', true);
 }
 
-/** A location as JSON replies have it. */
-function shownLocation({ url, expiresAt, size, etag }: Location) {
-  return { url, expiresAt: expiresAt.toISOString(), size, ...(etag && { etag }) };
-}
-
 /** 307 to a presigned URL; or, with `redirect` false, 200 with that URL as JSON. Neither may be kept by a cache. */
 export function locationReply(requestId: string, location: Location, redirect: boolean): HttpReply {
-  if (!redirect) return jsonReply(requestId, shownLocation(location));
-  const { url, etag } = location;
+  const { url, expiresAt, size, etag } = location;
+  if (!redirect) return jsonReply(requestId, { url, expiresAt, size, ...(etag && { etag }) });
   const headers = { ...commonHeaders(requestId), ...(etag && { ETag: etag }), Location: url };
   return { status: 307, headers, body: '' };
 }

@@ -43,15 +43,6 @@ export function flagQuery(request: HttpRequest, name: string, byDefault: boolean
   throw invalidRequest([{ field: name, message: 'must be true or false' }]);
 }
 
-/** A segment without percent-encoding; as it is when its encoding is broken. */
-export function decodedSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
-}
-
 /**
  * Reads one part of a request. The rules that it breaks are added to `violations`: one reply then names those of all parts.
  *

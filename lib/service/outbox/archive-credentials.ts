@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { Recent } from '../../common/recent.ts';
 import type { ArchiveCredentialsPolicy } from '../../contract/environment.ts';
 import { DataOutError } from '../../errors.ts';
 import type { Clock } from '../archive/ports.ts';
@@ -30,17 +31,8 @@ export function archiveCredentials(
   clock: Clock,
 ): CheckArchiveCredentials {
   const key = randomBytes(32);
-  const trustedUntil = new Map<string, number>();
-
-  function remember(digest: string, until: number): void {
-    trustedUntil.delete(digest);
-    trustedUntil.set(digest, until);
-    for (const oldest of trustedUntil.keys()) {
-      if (trustedUntil.size <= remembered) break;
-      trustedUntil.delete(oldest);
-    }
-  }
-
+  const limits = { most: remembered, milliseconds: trustMilliseconds, now: () => clock().getTime() };
+  const trusted = new Recent<string>(limits);
   return async (request) => {
     const value = singleHeader(request, 'Authorization');
     if (value === undefined && policy === 'when-presented') return undefined;
@@ -52,13 +44,12 @@ export function archiveCredentials(
     const { username, password } = parseBasic(value);
     // A user name holds no colon, so the two cannot run together.
     const digest = createHmac('sha256', key).update(`${username}:${password}`).digest('base64');
-    const now = clock().getTime();
-    if ((trustedUntil.get(digest) ?? 0) > now) return username;
+    const known = await trusted.peek(digest);
+    if (known !== undefined) return known;
     const user = await users.find(username);
     if (!(await verifyPassword(password, user?.passwordHash))) {
       throw new DataOutError('unauthenticated', "the central archive's user name or password is wrong");
     }
-    remember(digest, now + trustMilliseconds);
-    return username;
+    return await trusted.set(digest, username);
   };
 }

@@ -1,10 +1,11 @@
+import { percentDecoded } from '../../common/percent.ts';
 import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
 import { DataOutError } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { commonHeaders, type HttpReply, locationReply, redirectWanted } from '../http/reply.ts';
-import { decodedSegment, type HttpRequest, singleQuery } from '../http/request.ts';
+import { type HttpRequest, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
 
@@ -81,5 +82,5 @@ export async function findFile(
  * `+` or `%`: however a client or the gateway encodes these, there is no file of such a name.
  */
 function requestedName(request: HttpRequest): string {
-  return singleQuery(request, 'fileName') || decodedSegment(request.pathParameters.get('file') ?? '');
+  return singleQuery(request, 'fileName') || percentDecoded(request.pathParameters.get('file') ?? '');
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { denyListBytes, denyListDocument, denyListOf, entryHash } from '../../../lib/contract/deny-list.ts';
+import { denyListBytes, denyListDocument, denyListOf, entryHash, tokenId } from '../../../lib/contract/deny-list.ts';
 
 const iss = 'https://issuer.example.org';
 
@@ -12,6 +12,17 @@ test.each([
   expect(entryHash(entry)).toBe(hash);
 });
 
+test.each([
+  ['visa-1', { iss, jti: 'visa-1' }],
+  // By sha256sum, of `header.claims`.
+  [undefined, { iss, sha256: '81b2237054046a8ffae1ea61db0b5d9537c231d29aec7ad21436c424272e1c46' }],
+  [1, { iss, sha256: '81b2237054046a8ffae1ea61db0b5d9537c231d29aec7ad21436c424272e1c46' }],
+  ['', { iss, sha256: '81b2237054046a8ffae1ea61db0b5d9537c231d29aec7ad21436c424272e1c46' }],
+])('a token with the jti %j is denied as %j', (jti, id) => {
+  expect(tokenId('header.claims.signature', iss, jti)).toEqual(id);
+  expect(denyListDocument.safeParse({ denied: [id] }).success).toBe(true);
+});
+
 test('a list is the hashes of its entries; when a token ends changes nothing', () => {
   const until = '2026-07-01T00:00:00.000Z';
   expect(denyListOf({ denied: [{ iss, jti: 'visa-1', until }] })).toEqual(new Set([entryHash({ iss, jti: 'visa-1' })]));
@@ -21,6 +32,8 @@ test.each([
   ['no list', {}],
   ['a misspelt member', { denied: [{ iss, subject: 'someone' }] }],
   ['both an id and a subject', { denied: [{ iss, sub: 'someone', jti: 'visa-1' }] }],
+  ['a hash in capitals', { denied: [{ iss, sha256: 'AB'.repeat(32) }] }],
+  ['a hash that is too long', { denied: [{ iss, sha256: 'ab'.repeat(33) }] }],
   ['an issuer alone', { denied: [{ iss }] }],
   ['an empty id', { denied: [{ iss, jti: '' }] }],
   ['a subject that ends', { denied: [{ iss, sub: 'someone', until: '2026-07-01T00:00:00Z' }] }],

@@ -26,7 +26,8 @@ function constant(path: string, name: string): number {
 /** Time limit of a function. */
 function minutes(path: string, name: string): number {
   const source = readFileSync(join(import.meta.dirname, '../../../lib/infra/functions', path), 'utf8');
-  const [, value] = new RegExp(`make\\('${name}', [^]*?timeout: Duration\\.minutes\\((\\d+)\\)`).exec(source) ?? [];
+  const [, value] =
+    new RegExp(`make\\('${name}', [^]*?limits: \\[\\d+, Duration\\.minutes\\((\\d+)\\)`).exec(source) ?? [];
   if (value === undefined) throw new Error(`${path} has no ${name} with a time limit in minutes`);
   return Number(value);
 }

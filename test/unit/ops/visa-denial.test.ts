@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,13 +60,35 @@ describe('visa deny', () => {
     expect(world.secrets.visaDenyList).toMatchObject({ denied: [{ jti: 'p1' }, { jti: 'v1' }, { jti: 'v2' }] });
   });
 
-  test('of a token without an id says how to deny its subject, and never repeats the token', async () => {
-    const token = await issuer.visa({ sub: 'ana' });
+  test('of a token without an id puts a hash on the list, which allow takes off again', async () => {
+    const token = await issuer.visa({ sub: 'ana', exp: now + 3600 });
     await writeFile(join(folder, 'nameless.jwt'), token);
-    const { exitCode, stderr } = await run('deny', 'nameless.jwt');
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain(`--issuer ${iss} --subject ana`);
-    for (const part of token.split('.')) expect(stderr).not.toContain(part);
+    const sha256 = createHash('sha256')
+      .update(token.slice(0, token.lastIndexOf('.')))
+      .digest('hex');
+    const { exitCode, stdout } = await run('deny', 'nameless.jwt');
+    expect([exitCode, stdout]).toEqual([0, `denied: token ${sha256} of ${iss}\n`]);
+    expect(world.secrets.visaDenyList).toEqual({ denied: [{ iss, sha256, until: '2026-12-21T11:00:00.000Z' }] });
+    expect((await run('denied')).stdout).toMatch(new RegExp(`^token +${sha256} +${iss} +2026-12-21`, 'm'));
+    expect((await run('allow', '--issuer', iss, '--sha256', sha256)).exitCode).toBe(0);
+    expect((await run('deny', '--issuer', iss, '--sha256', sha256)).exitCode).toBe(0);
+    expect(world.secrets.visaDenyList).toEqual({ denied: [{ iss, sha256 }] });
+  });
+
+  test.each([
+    ['a hash in capitals', ['--sha256', 'AB'.repeat(32)], '--sha256 with 64 digits'],
+    ['a subject and a hash', ['--subject', 'ana', '--sha256', 'ab'.repeat(32)], 'expected one of --jti'],
+    ['an id and a subject', ['--jti', 'v1', '--subject', 'ana'], 'expected one of --jti'],
+  ])('refuses %s', async (_, options, expected) => {
+    const { exitCode, stderr } = await run('deny', '--issuer', iss, ...options);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(expected)]);
+    expect(world.calls).toEqual([]);
+  });
+
+  test('of a text that is not a token never repeats it', async () => {
+    await writeFile(join(folder, 'other.jwt'), 'private text');
+    const { exitCode, stderr } = await run('deny', 'other.jwt');
+    expect([exitCode, stderr]).toEqual([2, expect.not.stringContaining('private')]);
     expect(world.calls).toEqual([]);
   });
 

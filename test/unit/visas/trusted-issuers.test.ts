@@ -21,8 +21,8 @@ function problem(config: unknown): string {
   return 'accepted';
 }
 
-function rsa(modulusLength: number): Record<string, unknown> {
-  const { publicKey } = generateKeyPairSync('rsa', { modulusLength });
+function rsa(modulusLength: number, publicExponent = 65_537): Record<string, unknown> {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength, publicExponent });
   return { ...publicKey.export({ format: 'jwk' }), kid: 'rsa' };
 }
 
@@ -44,6 +44,10 @@ test('the example in the documentation is a valid list', () => {
   const examples = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, json]) => JSON.parse(json!));
   expect(examples).not.toHaveLength(0);
   for (const example of examples) expect(problem(example)).toBe('accepted');
+});
+
+test('an RSA key may have the smallest exponent, 3', () => {
+  expect(problem(withKeys(rsa(2048, 3)))).toBe('accepted');
 });
 
 describe('refused at start-up, with the field named', () => {

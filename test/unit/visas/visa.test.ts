@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { denyListOf } from '../../../lib/contract/deny-list.ts';
+import { denyListOf, tokenId } from '../../../lib/contract/deny-list.ts';
 import { parseTrustedIssuers, verifyVisaOrPassport } from '../../../lib/visas/index.ts';
 import { denied, makeTestIssuer, type TestIssuer, type VisaChoices } from '../../helpers/issuer.ts';
 
@@ -36,11 +37,14 @@ test('a valid visa grants its dataset to its subject until it expires', async ()
   const token = await issuer.visa({ sub: 'someone', dataset: 'EGAD1', exp: seconds + 3600 });
   const subject = { iss: 'https://issuer.example.org', sub: 'someone' };
   const expiresAt = new Date('2026-07-01T01:00:00Z');
+  const own = createHash('sha256')
+    .update(token.slice(0, token.lastIndexOf('.')))
+    .digest('hex');
   expect(await verifyVisaOrPassport(token, { issuers: issuer.trusted, denied, now })).toEqual({
     kind: 'visa',
     subject,
     subjects: [subject],
-    grants: [{ subject, datasetId: 'EGAD1', expiresAt, dependsOn: [hashOfSomeone] }],
+    grants: [{ subject, datasetId: 'EGAD1', expiresAt, dependsOn: [hashOfSomeone, own] }],
     datasetIds: new Set(['EGAD1']),
     expiresAt,
     ignored: [],
@@ -84,6 +88,17 @@ describe('a deny list', () => {
   ])('%s: %j, of %j: %s', async (_, entries, choices, expected) => {
     const list = denyListOf({ denied: entries });
     expect(await resultOf(await issuer.visa(choices), { denied: list })).toBe(expected);
+  });
+
+  test('with the hash of a visa without an id refuses it under every signature, and no other visa', async () => {
+    const [stolen, other] = [await issuer.visa(), await issuer.visa({ sub: 'someone' })];
+    const list = denyListOf({ denied: [tokenId(stolen, issuer.iss, undefined)] });
+    const [header, claims] = stolen.split('.');
+    const again = await issuer.visa();
+    expect(again).not.toBe(stolen);
+    expect(again.startsWith(`${header}.${claims}.`)).toBe(true);
+    for (const token of [stolen, again]) expect(await resultOf(token, { denied: list })).toBe('denied');
+    expect(await resultOf(other, { denied: list })).toBe(granted);
   });
 
   test('says nothing of a forged visa', async () => {

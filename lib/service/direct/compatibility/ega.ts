@@ -13,20 +13,21 @@ import { displayFileName } from '../representation.ts';
 /** pyEGA3 subtracts from every size the bytes of an initialization vector, which plaintext does not have. */
 const vectorBytes = 16;
 
-/** The `api_version` of pyEGA3's server file. @throws `not_found` for others */
-function versionOf(request: HttpRequest): 1 | 2 {
+/** By the `api_version` of pyEGA3's server file: how the checksum of a plaintext is called. */
+const checksumNames = { v1: 'unencryptedChecksum', v2: 'plainChecksum' } as const;
+
+/** @throws `not_found` for another version */
+function versionOf(request: HttpRequest): keyof typeof checksumNames {
   const version = request.pathParameters.get('version');
-  if (version === 'v1') return 1;
-  if (version === 'v2') return 2;
+  if (version === 'v1' || version === 'v2') return version;
   throw new DataOutError('not_found', 'the versions are v1 and v2');
 }
 
 /** `GET /ega/{version}/datasets` */
 export async function listEgaDatasets(request: HttpRequest, endpoint: DatasetsEndpoint): Promise<HttpReply> {
   const version = versionOf(request);
-  return await listDatasets(request, endpoint, (ids) =>
-    version === 1 ? ids : ids.map((datasetId) => ({ datasetId })),
-  );
+  const shown = (ids: readonly string[]) => (version === 'v1' ? ids : ids.map((datasetId) => ({ datasetId })));
+  return await listDatasets(request, endpoint, shown);
 }
 
 /** `GET /ega/{version}/datasets/{datasetId}/files`, with the limits of `listDatasetFiles`. */
@@ -61,13 +62,12 @@ function plaintextSize({ decryptedFileSize, archiveFileSize = 0 }: DatasetFile):
   return decryptedFileSize ?? archiveFileSize - segments * segmentOverhead;
 }
 
-type Shown = Pick<DatasetFile, 'fileId' | 'submissionFilePath' | 'plaintextChecksums'>;
-
-/**
- * The two versions have other names for the checksum, which is an MD5 or empty: without a text, pyEGA3 asks for each file of a
- * list again, and then fails.
- */
-function entry(version: 1 | 2, file: Shown, size: number) {
+/** The checksum is an MD5 or empty: without a text, pyEGA3 asks for each file of a list again, and then fails. */
+function entry(
+  version: keyof typeof checksumNames,
+  file: Pick<DatasetFile, 'fileId' | 'submissionFilePath' | 'plaintextChecksums'>,
+  size: number,
+) {
   const md5 = file.plaintextChecksums.find(({ type }) => type === 'MD5');
   return {
     fileId: file.fileId,
@@ -75,6 +75,6 @@ function entry(version: 1 | 2, file: Shown, size: number) {
     fileName: file.submissionFilePath,
     fileSize: size + vectorBytes,
     fileStatus: 'available',
-    [version === 1 ? 'unencryptedChecksum' : 'plainChecksum']: md5?.value.length === 32 ? md5.value : '',
+    [checksumNames[version]]: md5?.value.length === 32 ? md5.value : '',
   };
 }

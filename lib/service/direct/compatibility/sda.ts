@@ -1,6 +1,8 @@
+import { percentDecoded } from '../../../common/percent.ts';
 import { DataOutError, invalidRequest } from '../../../errors.ts';
+import { slice } from '../../http/pages.ts';
 import { type HttpReply, jsonReply, type ReplyBody } from '../../http/reply.ts';
-import { decodedSegment, type HttpRequest, readAll, singleQuery } from '../../http/request.ts';
+import { type HttpRequest, readAll, singleQuery } from '../../http/request.ts';
 import { accessRefused } from '../access.ts';
 import { isSubmittedPath } from '../htsget/named-file.ts';
 import {
@@ -40,6 +42,7 @@ export async function describeSdaDataset(request: HttpRequest, endpoint: SdaEndp
  */
 export async function listSdaFiles(request: HttpRequest, endpoint: SdaEndpoint, baseUrl: string): Promise<HttpReply> {
   const { requestId } = request;
+  const { catalogue } = endpoint;
   const datasetId = await entitledDataset(request, endpoint);
   const { filePath, pathPrefix, pageToken } = readAll({
     filePath: () => singleQuery(request, 'filePath'),
@@ -49,10 +52,13 @@ export async function listSdaFiles(request: HttpRequest, endpoint: SdaEndpoint, 
   if (filePath !== undefined && pathPrefix !== undefined) {
     throw invalidRequest([{ field: 'pathPrefix', message: 'cannot be combined with filePath' }]);
   }
-  const { catalogue } = endpoint;
-  const atPath = async (path: string) => (isSubmittedPath(path) ? await catalogue.filesAt(datasetId, path, false) : []);
-  const listed = () => page(datasetId, catalogue, pathPrefix, pageToken);
-  const files = await (filePath === undefined ? listed() : atPath(filePath));
+  const place = await placeAfter(datasetId, pageToken, 'pageToken', catalogue);
+  const listed = async () =>
+    (await Array.fromAsync(slice(catalogue.filesOfDataset(datasetId, place, pathPrefix), 0, filesPerPage))).flat();
+  // Empty for a path that no catalogue can hold.
+  const isPath = isSubmittedPath(filePath ?? (pathPrefix || '.'));
+  const found = filePath === undefined ? listed : () => catalogue.filesAt(datasetId, filePath, false);
+  const files = isPath ? await found() : [];
   endpoint.served({ requestId, datasetId, rows: files.length });
   // With the stage, which a client removes from a reference that is relative to it.
   const { pathname } = new URL(`${baseUrl}/`);
@@ -60,20 +66,6 @@ export async function listSdaFiles(request: HttpRequest, endpoint: SdaEndpoint, 
     files: files.map((file) => entry(file, pathname)),
     nextPageToken: files.length === filesPerPage ? files.at(-1)?.fileId : null,
   });
-}
-
-async function page(datasetId: string, catalogue: SdaEndpoint['catalogue'], prefix = '', token?: string) {
-  const place = token === undefined ? undefined : await placeAfter(datasetId, token, catalogue);
-  if (token !== undefined && place === undefined) {
-    throw invalidRequest([{ field: 'pageToken', message: 'is not of this dataset: begin with the first page' }]);
-  }
-  if (prefix !== '' && !isSubmittedPath(prefix)) return [];
-  const found: DatasetFile[] = [];
-  for await (const batch of catalogue.filesOfDataset(datasetId, place, prefix)) {
-    found.push(...batch);
-    if (found.length >= filesPerPage) break;
-  }
-  return found.slice(0, filesPerPage);
 }
 
 function entry(file: DatasetFile, apiPath: string) {
@@ -103,7 +95,7 @@ export async function serveSdaFile(
   invocation: Parameters<typeof serveFile>[2],
 ): Promise<HttpReply<ReplyBody>> {
   const datasetId = await entitledDataset(request, endpoint);
-  const path = decodedSegment(request.pathParameters.get('path') ?? '');
+  const path = percentDecoded(request.pathParameters.get('path') ?? '');
   const [file, other] = isSubmittedPath(path) ? await endpoint.catalogue.filesAt(datasetId, path, true) : [];
   if (!file) throw accessRefused();
   if (other) {

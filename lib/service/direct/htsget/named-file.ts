@@ -1,7 +1,8 @@
+import { percentDecoded } from '../../../common/percent.ts';
 import { identifier } from '../../../contract/messages.ts';
 import { fileSuffixes, indexPathsOf } from '../../../regions/index.ts';
 import type { DatasetGrant } from '../../../visas/index.ts';
-import { decodedSegment, type HttpRequest } from '../../http/request.ts';
+import type { HttpRequest } from '../../http/request.ts';
 import { accessRefused } from '../access.ts';
 import type { IndexedFile, IndexName, NamedFile, RegionCatalogue } from './ports.ts';
 
@@ -15,7 +16,7 @@ const longestPath = 4_096;
  * @throws `forbidden` for what no catalogue can hold, the same as for an unknown file
  */
 export function namedFile(request: HttpRequest): NamedFile {
-  const name = decodedSegment(request.pathParameters.get('id') ?? '');
+  const name = percentDecoded(request.pathParameters.get('id') ?? '');
   const slash = name.indexOf('/');
   const id = slash < 0 ? name : name.slice(0, slash);
   if (!identifier.safeParse(id).success) throw accessRefused();

@@ -1,3 +1,4 @@
+import { percentDecoded } from '../../../common/percent.ts';
 import { limits } from '../../../contract/limits.ts';
 import { DataOutError } from '../../../errors.ts';
 import { openPart, type PartForm, parsePart, servedFormat, type TicketPart } from '../../../regions/index.ts';
@@ -5,7 +6,7 @@ import { nameDamagedFile } from '../../archive/archived-file.ts';
 import type { Archive, ArchivedFile, Catalogue } from '../../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../../http/authorization.ts';
 import type { HttpReply, ReplyBody } from '../../http/reply.ts';
-import { decodedSegment, type HttpRequest } from '../../http/request.ts';
+import type { HttpRequest } from '../../http/request.ts';
 import { accessRefused, pathIdentifier } from '../access.ts';
 import { bodyBytes } from '../container.ts';
 import {
@@ -47,7 +48,7 @@ export async function servePart(request: HttpRequest, endpoint: PartEndpoint): P
   const file = await allowedFile(request, endpoint);
   const { files, served } = endpoint;
   const { fileId, datasetId } = file;
-  const part = parsePart(decodedSegment(request.pathParameters.get('part') ?? ''));
+  const part = parsePart(percentDecoded(request.pathParameters.get('part') ?? ''));
   if (!part || sizeOf(part.form) > limits.streamedReplyBytes) throw new DataOutError('not_found', noTicket);
   return nameDamagedFile(fileId, async () => {
     const opened = await files.open(file);

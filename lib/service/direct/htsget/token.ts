@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
+import { percentDecoded } from '../../../common/percent.ts';
 import type { DenyList } from '../../../contract/deny-list.ts';
 import { outboxPrefix } from '../../../contract/outbox-key.ts';
 import { DataOutError } from '../../../errors.ts';
 import type { DatasetGrant } from '../../../visas/index.ts';
 import type { Clock } from '../../archive/ports.ts';
-import { decodedSegment } from '../../http/request.ts';
 
 /** The key under which tokens are made, from a secret. */
 export interface TicketKeys {
@@ -40,7 +40,7 @@ const payloadShape = z.strictObject({
 
 /** What the path of a data URL binds its token to: `<file id>/<part>`, decoded. */
 export function ticketPath(pathParameters: ReadonlyMap<string, string | undefined>): string {
-  return ['id', 'part'].map((name) => decodedSegment(pathParameters.get(name) ?? '')).join('/');
+  return ['id', 'part'].map((name) => percentDecoded(pathParameters.get(name) ?? '')).join('/');
 }
 
 /** Whether a Bearer token has the form of a ticket's: visas and passports have two points. */

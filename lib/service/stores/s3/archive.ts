@@ -1,6 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandInput, type S3Client } from '@aws-sdk/client-s3';
 import { release } from '../../../common/memory.ts';
+import { percentEncoded } from '../../../common/percent.ts';
 import { DataOutError, damaged, unavailable } from '../../../errors.ts';
 import type { BodyAddress } from '../../archive/ports.ts';
 import type { DirectArchive } from '../../direct/ports.ts';
@@ -43,14 +44,7 @@ export function bucketAt(location: string | undefined, buckets: ArchiveBuckets):
  * and the SDK sends it as given. Slashes stay: they separate the segments of the key.
  */
 export function copySource(bucket: string, key: string): string {
-  const encoded = key.split('/').map((segment) =>
-    // encodeURIComponent leaves five characters that RFC 3986 reserves.
-    encodeURIComponent(segment).replace(
-      /[!'()*]/g,
-      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-    ),
-  );
-  return `${bucket}/${encoded.join('/')}`;
+  return `${bucket}/${key.split('/').map(percentEncoded).join('/')}`;
 }
 
 interface ArchiveOptions {

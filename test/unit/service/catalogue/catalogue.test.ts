@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type * as z from 'zod';
 import type { Catalogue } from '../../../../lib/service/archive/ports.ts';
 import { rdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
+import type { SqlExecutor } from '../../../../lib/service/stores/rds/data-api.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 let test: TestDatabase;
@@ -75,6 +77,17 @@ describe('an id that is wanted or granted', () => {
   });
 });
 
+it('an alias no longer holds from the moment when it expires', async () => {
+  // Within a transaction, now() stands still.
+  const access = test.dataApi().transaction(async (transaction) => {
+    await transaction.execute(
+      "insert into sda.dataset_references (dataset_id, reference_id, reference_scheme, expired_at) values (1, 'now', 'X', now())",
+    );
+    return rdsCatalogue(transaction).evaluateAccess(['EGAD1'], { datasetId: 'now' });
+  });
+  expect(await access).toMatchObject({ known: false });
+});
+
 describe('isReleased: the newest event says it', () => {
   it.each([
     ['released after it was registered', 'EGAD1', true],
@@ -118,6 +131,12 @@ describe('evaluateAccess', () => {
       { datasetId: 'EGAD7', namedBy: [3] },
     ]);
     expect(await catalogue.evaluateAccess([])).toEqual({ known: false, granted: false, entitled: [] });
+  });
+
+  it('entitles to nothing when a row names a dataset, but no grant for it', async () => {
+    const row = { known: true, granted: true, dataset_id: 'EGAD1', named_by: null };
+    const db = { query: async (shape: z.ZodType) => [shape.parse(row)], execute: async () => {} } as SqlExecutor;
+    expect(await rdsCatalogue(db).evaluateAccess(['EGAD1'])).toEqual({ known: true, granted: true, entitled: [] });
   });
 
   it('takes as many ids as ten passports may grant', async () => {

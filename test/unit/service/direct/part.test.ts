@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { ByteRange } from '../../../../lib/crypt4gh/index.ts';
 import { rangeNotSatisfiable } from '../../../../lib/errors.ts';
-import { type Coordinates, containerPart, isForAssembly } from '../../../../lib/service/direct/container.ts';
+import { containerPart, isForAssembly } from '../../../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 import { readPlainly } from '../../../helpers/plain-crypt4gh.ts';
@@ -16,7 +17,7 @@ function worldWith(header = 'edit/plain.header.bin') {
   const found = world.catalogue.files.get('EGAF1');
   if (!found) throw new Error('no file');
   const file = { ...found, datasetId: 'EGAD1', header: vector(header) };
-  const part = (coordinates: Coordinates, recipient = bob) =>
+  const part = (coordinates: ByteRange, recipient = bob) =>
     containerPart(file, recipient.publicKey, coordinates, world.direct);
   return { world, file, part };
 }

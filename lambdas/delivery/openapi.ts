@@ -1,4 +1,0 @@
-import { openApiHandler } from '../shared/http.ts';
-
-/** `GET /openapi.json` of the delivery API. */
-export const handler = openApiHandler();
