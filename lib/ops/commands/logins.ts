@@ -113,7 +113,10 @@ function register(kindName: keyof typeof kinds, program: Command, open: Open): v
         throw new DataOutError('not_found', `there is no ${which} ${username}: ${remedy}`);
       }
       await kind.take(stores, username);
-      output.result({ username, ...kind.ended }, `user ${username} is refused within a minute; data-out-ops ${kindName} add ${username} lets this user in again`);
+      output.result(
+        { username, ...kind.ended },
+        `user ${username} is refused within a minute; data-out-ops ${kindName} add ${username} lets this user in again`,
+      );
     });
 }
 

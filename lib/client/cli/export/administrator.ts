@@ -34,7 +34,8 @@ const remedies: Readonly<Record<string, string>> = {
   unauthenticated:
     "Check the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
     'DATA_OUT_ADMIN_PASSWORD); researcher credentials do not work here.',
-  forbidden: 'This user is not an administrator, or the address is incomplete, which usually ends in /v1/. Ask the operator.',
+  forbidden:
+    'This user is not an administrator, or the address is incomplete, which usually ends in /v1/. Ask the operator.',
   not_found: 'Check --kind and the address.',
 };
 

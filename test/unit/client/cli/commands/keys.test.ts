@@ -116,7 +116,9 @@ describe('keys passwd', () => {
       askAside: person('a', 'b', 'c').askAside,
     });
     expect(exitCode).toBe(3);
-    expect(stderr).toContain('me.sec.pem: the passphrase is wrong\nTry again, and check Caps Lock. A forgotten passphrase cannot be recovered');
+    expect(stderr).toContain(
+      'me.sec.pem: the passphrase is wrong\nTry again, and check Caps Lock. A forgotten passphrase cannot be recovered',
+    );
     expect(await read('me.sec.pem')).toBe(before);
     expect(await readdir(folder)).toEqual(['me.pub.pem', 'me.sec.pem']);
   });
