@@ -66,7 +66,7 @@ const sent = { 'X-GA4GH-Visa': 'a.b.c' };
 const password = basic('jane', 'x');
 
 test.each<[string, () => Promise<string>, RegExp]>([
-  ['no visa', () => wordsOfService({}), /new visa.*--username/],
+  ['no visa', () => wordsOfService({}), /--username.*new visa/],
   ['an expired visa', () => wordsOfService(sent, 'expired'), /new visa.*same file/],
   ['a visa of another issuer', () => wordsOfService(sent, 'untrusted_issuer'), /send this message to the archive/],
   ['a wrong password', () => wordsOfService({ ...sent, Authorization: password }), /--username.*data-out setup/],
