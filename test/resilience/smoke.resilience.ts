@@ -180,18 +180,18 @@ describe('deployed stacks, as the AWS SDK finds them', () => {
     };
   };
 
-  test('pass with the test issuer, except the subscription, and lose the users of the run', async () => {
+  test('pass with the test issuer, and lose the users of the run', async () => {
     const { administrators } = targetOf(
       await findDeployment({ connection: service.engine.connectionPath }, makeTerminal().terminal),
     );
     const before = await administrators.read();
     const { exitCode, lines } = await results(['--aws', '--issuer', issuerFile], asDeployed());
     const wrong = lines.filter(({ result }) => result !== 'passed').map(({ id, found }) => [id, found]);
-    const unsubscribed = [
+    const differing = [
       // The settings of this checkout have no page, and the engine switches it on.
       ['delivery GET /admin', expect.stringMatching(/expected 404 not_found, got 200/)],
     ];
-    expect([exitCode, wrong]).toEqual([1, unsubscribed]);
+    expect([exitCode, wrong]).toEqual([1, differing]);
     expect(lines.length).toBeGreaterThan(50);
     expect(await administrators.read()).toEqual(before);
     expect(await left()).toEqual(nothing);

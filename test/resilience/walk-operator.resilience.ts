@@ -103,7 +103,7 @@ warning: the dataset has no files, so an export of it is rejected: data-out-ops 
   ],
   [
     'npx data-out-ops --aws dataset list',
-    'data-out-ops: --aws: there is no valid region: say --region or AWS_REGION',
+    'data-out-ops: --region: there is no valid region: say one, or set AWS_REGION',
     2,
   ],
   [
