@@ -56,6 +56,7 @@ export class ExportPipeline {
   readonly visas = new Map<string, readonly DatasetGrant[] | VisaErrorCode>();
   quota: OutboxQuota | undefined;
   copySize: number | undefined;
+  membersAtOnce: number | undefined;
   filesInFlight = 20;
   expiryDays = 30;
   receipts = true;
@@ -296,9 +297,10 @@ export class ExportPipeline {
   }
 
   get consuming(): ConsumeDependencies {
+    const { membersAtOnce, quota } = this;
     return {
-      ...this.#sending,
-      ...{ catalogue: rdsCatalogue(this.db), quota: this.quota, rules: { verify: (token) => this.#verify(token) } },
+      ...{ ...this.#sending, quota, ...(membersAtOnce !== undefined && { membersAtOnce }) },
+      ...{ catalogue: rdsCatalogue(this.db), rules: { verify: (token) => this.#verify(token) } },
     };
   }
 

@@ -22,6 +22,8 @@ export interface ConsumeDependencies extends SendDependencies {
   readonly rules: Pick<VisaRules, 'verify'>;
   /** @default - every request fits */
   readonly quota?: OutboxQuota | undefined;
+  /** Memberships that one statement looks at. @default 10,000, which take a second at most: a statement of the Data API may take 45 */
+  readonly membersAtOnce?: number;
 }
 
 /** What is known of a request when it is decided: with `fileId`, one file was asked for, and otherwise the whole dataset. */
@@ -115,7 +117,8 @@ async function entitlementTo(
  * Write the request and all its files in one transaction, under the lock of the recipient. The quota comes before the rows, because
  * a transaction that is abandoned holds its lock for up to three minutes.
  */
-async function accept(request: AcceptedRequest, { db, quota }: ConsumeDependencies, budgetMs: number): Promise<void> {
+async function accept(request: AcceptedRequest, dependencies: ConsumeDependencies, budgetMs: number): Promise<void> {
+  const { db, quota, membersAtOnce = 10_000 } = dependencies;
   const { requestId, recipient, publicKey } = request;
   await db.transaction(async (transaction) => {
     await lockRecipient(transaction, recipient);
@@ -123,7 +126,7 @@ async function accept(request: AcceptedRequest, { db, quota }: ConsumeDependenci
     if (quota && !(await fitsQuota(transaction, recipient, wantedFiles(request), quota))) {
       throw rejection('outbox_quota_exceeded', "the recipient's part of the outbox would exceed its quota");
     }
-    const files = await addFiles(transaction, request);
+    const files = await addFiles(transaction, request, membersAtOnce);
     if (files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
     const key = Buffer.from(publicKey).toString('base64');
     const isNew = await insertRequest(transaction, { ...request, publicKey: key, state: 'accepted', files });
@@ -162,9 +165,6 @@ async function insertRequest(
   return decided.length > 0;
 }
 
-/** Memberships that one statement looks at: it takes a second at most, and a statement of the Data API may take 45. */
-const membersAtOnce = 10_000;
-
 /** The files that a request is about, for its quota. */
 function wantedFiles({ datasetId, fileId }: AcceptedRequest) {
   const files =
@@ -176,7 +176,11 @@ function wantedFiles({ datasetId, fileId }: AcceptedRequest) {
 }
 
 /** Write a row for each file. @returns how many */
-async function addFiles(transaction: SqlExecutor, { requestId, datasetId, fileId }: AcceptedRequest): Promise<number> {
+async function addFiles(
+  transaction: SqlExecutor,
+  { requestId, datasetId, fileId }: AcceptedRequest,
+  membersAtOnce: number,
+): Promise<number> {
   const [page, isWanted] =
     fileId === undefined
       ? [
