@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { experimental } from '../../vitest.config.ts';
 
 /** What the tests on shared engines leave unused. `npm run grants` runs it, and `.ci/run` through that. */
 export default defineConfig({
@@ -8,7 +7,6 @@ export default defineConfig({
   test: {
     include: ['test/grants/**/*.grants.ts'],
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)) },
-    experimental,
     setupFiles: 'test/helpers/set-up.ts',
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { experimental } from '../../vitest.config.ts';
 
 /** Many exports under random faults, and many random requests. `npm run soak`; `.ci/run` calls a short form of it. */
 export default defineConfig({
@@ -8,7 +7,6 @@ export default defineConfig({
   test: {
     include: ['test/soak/**/*.soak.ts'],
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)) },
-    experimental,
     setupFiles: 'test/helpers/set-up.ts',
     // The suites end automatically: every wait in them has its own limit.
     testTimeout: 6 * 60 * 60_000,
