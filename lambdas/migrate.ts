@@ -6,6 +6,7 @@ import { closeRole, passwordOf, prepareRole } from '../lib/service/stores/rds/da
 import { keepRows, migrate, migration } from '../lib/service/stores/rds/migrate.ts';
 import baseline from '../lib/service/stores/rds/migrations/0001-baseline.sql';
 import filesWithoutUser from '../lib/service/stores/rds/migrations/0002-files-without-user.sql';
+import noIndexOfContents from '../lib/service/stores/rds/migrations/0003-no-index-of-contents.sql';
 import { retriedUntilConsistent, roleSecrets, workingMs } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
 import { optionalNumber } from './shared/runtime.ts';
@@ -15,6 +16,7 @@ import { database } from './shared/wiring.ts';
 const migrations = [
   migration('0001-baseline.sql', baseline),
   migration('0002-files-without-user.sql', filesWithoutUser),
+  migration('0003-no-index-of-contents.sql', noIndexOfContents),
 ];
 
 let remainingMs = (): number => 0;

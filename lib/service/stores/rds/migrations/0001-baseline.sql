@@ -141,6 +141,9 @@ create index if not exists data_out_files_of_dataset on sda.file_dataset (datase
 -- statement: a dataset by one of its other names
 create index if not exists data_out_dataset_by_reference on sda.dataset_references (reference_id);
 
+-- statement: files of the same content; the unique constraint begins with the file
+create index if not exists data_out_files_by_checksum on sda.checksums (lower(checksum));
+
 -- statement: whether another file has the same body
 create index if not exists data_out_files_by_body on sda.files (archive_file_path);
 
