@@ -10,9 +10,9 @@ const clientFiles = 'test/resilience/{client-{commands,disk,stop},set-up}.resili
 const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
 /** The files of which `npm test` and the other projects make a part of the runs. */
-const properties = globSync('test/{{property,unit,conformance}/**/*.test,resilience/*.resilience}.ts', { cwd: root }).filter((file) =>
-  readFileSync(`${root}/${file}`, 'utf8').includes('helpers/runs.ts'),
-);
+const properties = globSync('test/{{property,unit,conformance}/**/*.test,resilience/*.resilience}.ts', {
+  cwd: root,
+}).filter((file) => readFileSync(`${root}/${file}`, 'utf8').includes('helpers/runs.ts'));
 
 /** Faults at every step, restarts, hostile callers, the demonstration, long listings. Too long for `npm test`; `npm run test:resilience`, of which `.ci/run` calls two projects. */
 export default defineConfig({

@@ -69,5 +69,7 @@ test('pages and sources name only existing files', () => {
   );
   expect(inSources.length).toBeGreaterThan(10);
   const named = new Set([...onPages, ...inSources]);
+  // Its scripts make it.
+  named.delete('.ci/cache');
   expect([...named].filter((path) => path && !existsSync(join(root, path)))).toEqual([]);
 });

@@ -2,9 +2,10 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { describe, expect, test } from 'vitest';
 import { client, ops } from '../../helpers/command-lines.ts';
 
-/** The program and every command below it, as a user names them. `help` is commander's own. */
+/** The program and every command below it that does something, as a user names them. `help` is commander's own. */
 function commandsOf(program: Command, path: readonly string[] = []): (readonly string[])[] {
-  return [path, ...program.commands.flatMap((command) => commandsOf(command, [...path, command.name()]))];
+  const below = program.commands.flatMap((command) => commandsOf(command, [...path, command.name()]));
+  return path.length === 0 || below.length === 0 ? [path, ...below] : below;
 }
 
 /** The words of a line for a shell, up to a pipe or a redirection. Quotes group words. */
