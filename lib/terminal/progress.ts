@@ -91,11 +91,11 @@ export function createProgress(terminal: Terminal): Progress {
   const isRedrawn = terminal.isTerminal && terminal.env.TERM !== 'dumb';
   const nowMs = () => terminal.now().getTime();
 
-  /** Replaces the lines. Terminals that know the outer marks never show half a frame. */
+  /** Replaces the lines, from the first column, since a terminal shows `^C` there. Terminals that know the outer marks never show half a frame. */
   const display = (lines: readonly string[]) => {
     if (height === 0 && lines.length === 0) return;
     const text = lines.map((line) => `${line}\x1b[K\n`).join('');
-    terminal.report(`\x1b[?2026h${height > 0 ? `\x1b[${height}A` : ''}${text}\x1b[J\x1b[?2026l`);
+    terminal.report(`\x1b[?2026h\r${height > 0 ? `\x1b[${height}A` : ''}${text}\x1b[J\x1b[?2026l`);
     height = lines.length;
   };
   const draw = (now: number) => {

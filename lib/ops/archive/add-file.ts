@@ -127,14 +127,17 @@ async function linkKnown(
   container: SplitContainer,
   { datasetId, path }: AddFileRequest,
 ): Promise<AddedFile> {
-  const taken = `file id ${known.fileId} is taken`;
-  if (known.submissionFilePath !== path) throw new OpsError('conflict', `${taken} by a file of another path`);
-  if (known.unencryptedSha256 === undefined) {
-    throw new OpsError('conflict', `${taken} by a file whose SHA-256 the catalogue does not have`);
-  }
+  const { fileId } = known;
+  const taken = (by: string) =>
+    new OpsError(
+      'conflict',
+      `file id ${fileId} is taken by a file ${by}: data-out-ops archive show ${fileId} shows it`,
+    );
+  if (known.submissionFilePath !== path) throw taken('of another path');
+  if (known.unencryptedSha256 === undefined) throw taken('whose SHA-256 the catalogue does not have');
   for await (const _ of container.body);
   const sha256 = container.plain.digest;
-  if (known.unencryptedSha256 !== sha256) throw new OpsError('conflict', `${taken} by a file of other content`);
+  if (known.unencryptedSha256 !== sha256) throw taken('of other content');
   const there = known.datasetIds.includes(datasetId);
   if (!there) await catalogue.addToDataset(known.fileId, datasetId);
   return { ...outcome({ ...known, datasetId }, sha256), status: there ? 'unchanged' : 'linked' };

@@ -41,7 +41,8 @@ export async function openInput(path: string, terminal: Terminal, statedSize?: n
 export async function regularFile(absolute: string, label: string): Promise<Stats> {
   const stats = await statOf(absolute, label);
   if (stats.isFile()) return stats;
-  if (stats.isDirectory()) throw usageError(label, 'this is a folder, and a file was expected');
+  if (stats.isDirectory())
+    throw usageError(label, 'this is a folder, and a file was expected', 'Several files are added by --manifest.');
   const remedy = 'To archive what a program writes, pipe it: data-out-ops archive add - --path NAME';
   throw usageError(label, 'this is a device, a pipe or a socket, and a regular file was expected', remedy);
 }

@@ -43,7 +43,7 @@ export async function removeFile(
 export async function findFile({ catalogue }: Pick<Target, 'catalogue'>, fileId: string): Promise<InventoryFile> {
   const file = await catalogue.findFile(fileId);
   if (file) return file;
-  throw new DataOutError('not_found', `there is no file ${fileId}`);
+  throw new DataOutError('not_found', `there is no file ${fileId}: data-out-ops archive list shows the files`);
 }
 
 /** What to do about a released dataset. */

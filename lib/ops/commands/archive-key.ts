@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import {
+  Crypt4ghError,
   formatPrivateKey,
   generateKeyPair,
   PassphraseError,
@@ -179,10 +180,13 @@ const filesOf = (count: number) => counted(count, 'file');
 async function readKey(file: string, passphraseFile: string | undefined, terminal: Terminal): Promise<Uint8Array> {
   const text = await readFile(resolve(terminal.folder, file));
   try {
-    return await parsePrivateKey(text);
+    return await parsePrivateKey(text).catch(async (error) => {
+      if (!(error instanceof PassphraseError)) throw error;
+      return await parsePrivateKey(text, await readPassphrase(file, passphraseFile, terminal));
+    });
   } catch (error) {
-    if (!(error instanceof PassphraseError)) throw error;
-    return await parsePrivateKey(text, await readPassphrase(file, passphraseFile, terminal));
+    if (error instanceof Crypt4ghError) error.message = `${printable(file)}: ${error.message}`;
+    throw error;
   }
 }
 

@@ -23,5 +23,5 @@ export function parseSubject(text: string): string {
 /** The id of an export request, in lower case. @throws UsageError */
 export function parseRequestId(text: string, field = '--request'): string {
   if (z.guid().safeParse(text).success) return text.toLowerCase();
-  throw usageError(field, 'expected a UUID, as it stands in the answer of POST /export');
+  throw usageError(field, 'expected the id of a request, as data-out-ops audit shows it');
 }

@@ -44,7 +44,8 @@ const ownReasons = {
 } as const;
 
 function refusal(reason: RetryRefusal, requestId: string): Error {
-  if (reason === 'unknown_request') return new DataOutError('not_found', `there is no request ${requestId}`);
+  if (reason === 'unknown_request')
+    return new DataOutError('not_found', `there is no request ${requestId}: data-out-ops audit shows the requests`);
   const why =
     reason === 'rejected' || reason === 'erased' ? ownReasons[reason] : (explainReason(reason)?.meaning ?? reason);
   return new OpsError('conflict', `the files of ${requestId} cannot be staged again: ${why}`);

@@ -35,7 +35,11 @@ export async function deny(secret: EditableSecret, entries: readonly DenyListEnt
 export async function allow(secret: EditableSecret, entry: DenyListEntry): Promise<void> {
   const denied = await readDenyList(secret);
   const left = denied.filter((each) => entryHash(each) !== entryHash(entry));
-  if (left.length === denied.length) throw new DataOutError('not_found', `the deny list has no ${nameOf(entry)}`);
+  if (left.length === denied.length)
+    throw new DataOutError(
+      'not_found',
+      `the deny list has no ${nameOf(entry)}: data-out-ops visa denied shows what it has`,
+    );
   await secret.write({ denied: left });
 }
 

@@ -37,7 +37,9 @@ export async function writeSecretFile(
 ): Promise<void> {
   const path = resolve(terminal.folder, name);
   await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'EEXIST' ? new OpsError('conflict', `${printable(name)} exists already`) : error;
+    throw error.code === 'EEXIST'
+      ? new OpsError('conflict', `${printable(name)} exists already: choose another name`)
+      : error;
   });
   await warnOfCommit(path, output);
 }

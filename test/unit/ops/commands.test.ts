@@ -155,7 +155,7 @@ describe('archive-key', () => {
     await writeFile(join(folder, 'locked.sec'), vectorFile(key.private!));
     const before = structuredClone(world.secrets.archiveKeys);
     const { exitCode, stderr } = await run(['archive-key', 'add', 'locked.sec'], { input: inputOf('not this one') });
-    expect(stderr).toContain('passphrase is wrong');
+    expect(stderr).toContain('locked.sec: the passphrase is wrong');
     expect(exitCode).toBe(3);
     expect(world.secrets.archiveKeys).toEqual(before);
   });

@@ -27,7 +27,7 @@ describe('progress', () => {
   function lastFrame(text: string): string[] {
     const [frame = ''] = text.split('\u001b[?2026h').slice(-1);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the sequences that move the cursor
-    const plain = frame.replaceAll(/\u001b\[[?\d;]*[A-Za-z]/g, '');
+    const plain = frame.replaceAll(/\r|\u001b\[[?\d;]*[A-Za-z]/g, '');
     return plain.split('\n').filter((line) => line !== '');
   }
 

@@ -7,6 +7,7 @@ import {
 } from '../../../contract/export-state.ts';
 import { limits } from '../../../contract/limits.ts';
 import { explainReason } from '../../../contract/reasons.ts';
+import { usageError } from '../../../terminal/errors.ts';
 import { type Columns, counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
 import { administratorApi } from '../export/administrator.ts';
 import { describeState } from '../export/describe-export.ts';
@@ -72,6 +73,9 @@ export function registerAdmin(program: Command, context: CommandContext): void {
     .action(async (requestId, { files: withFiles, kind }, command) => {
       await using session = await openSession(context, command);
       const { output, terminal } = session;
+      if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(requestId)) {
+        throw usageError('<request>', 'expected the whole id of a request', 'data-out admin list shows the ids.');
+      }
       const proxy = await administratorApi(session, command);
       const ask = (page: number) => proxy.exportState(requestId, { kind, page, signal: terminal.signal });
       const { shown, files } = await ask(0);

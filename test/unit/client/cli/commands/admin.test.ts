@@ -178,6 +178,12 @@ describe('admin show', () => {
     ]);
   });
 
+  test('of a part of an id asks for the whole one, and calls nobody', async () => {
+    const { stderr, exitCode } = await run('admin', 'show', requestId.slice(0, 8));
+    expect([exitCode, calls]).toEqual([2, []]);
+    expect(stderr).toContain('expected the whole id of a request\ndata-out admin list shows the ids.');
+  });
+
   test('of an unknown request says in what case it is worth asking again', async () => {
     const { stderr, exitCode } = await run('admin', 'show', requestId);
     expect(exitCode).toBe(4);
