@@ -55,7 +55,7 @@ describe('exports retry', () => {
   const noQuota = { quota: { gib: 0, expiryDays: 30 } };
   const unknown = '22222222-2222-4222-8222-222222222222';
   test.each<[string, () => unknown, string?, number?]>([
-    ['<request>: expected a UUID', () => undefined, 'yesterday', 2],
+    ['<request>: expected the id of a request', () => undefined, 'yesterday', 2],
     [`there is no request ${unknown}`, () => undefined, unknown, 4],
     ['it was rejected, so it has no files', requests("state = 'rejected', reason = 'not_entitled'")],
     ['the recipient was erased', requests('recipient = null')],
