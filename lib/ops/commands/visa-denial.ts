@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { heldVisa, visasOf } from '../../client/api/visa-choice.ts';
+import { decodedText } from '../../common/text.ts';
 import { type DenyListEntry, tokenHash } from '../../contract/deny-list.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { type Columns, printable } from '../../terminal/output.ts';
@@ -11,7 +13,7 @@ import { examples, type Open, showRows } from './session.ts';
 type EntryOptions = { readonly [Name in 'issuer' | 'jti' | 'sha256' | 'subject']?: string | undefined };
 
 const issuerHelp = 'claim iss of the token, exactly';
-const hashHelp = 'of a token without jti: SHA-256 of all before its last dot';
+const hashHelp = 'of a token without jti: SHA-256 of all before its last dot, in hex';
 
 const columns: Columns<DenyListEntry> = [
   ['DENIED', (entry) => ('sub' in entry ? 'subject' : 'token')],
@@ -85,5 +87,7 @@ function entryOf({ issuer, jti, sha256, subject }: EntryOptions): DenyListEntry 
 async function entriesIn(file: string, options: EntryOptions, { folder }: Terminal): Promise<readonly DenyListEntry[]> {
   const given = Object.keys(options).find((name) => ['issuer', 'jti', 'sha256', 'subject'].includes(name));
   if (given !== undefined) throw usageError(`--${given}`, 'expected either this or a file');
-  return entriesOf((await readFile(resolve(folder, file), 'utf8')).trim());
+  const text = decodedText(await readFile(resolve(folder, file)));
+  const tokens = visasOf(text)?.map(({ token }) => token) ?? [heldVisa(text)?.token ?? ''];
+  return tokens.flatMap(entriesOf);
 }

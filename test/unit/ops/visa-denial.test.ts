@@ -75,6 +75,21 @@ describe('visa deny', () => {
     expect(world.secrets.visaDenyList).toEqual({ denied: [{ iss, sha256 }] });
   });
 
+  test.each<[string, (token: string) => string | Uint8Array]>([
+    ['in quotes, with line breaks', (token) => `"${token.slice(0, 70)}\r\n${token.slice(70)}"\n`],
+    ['behind Bearer', (token) => `Bearer ${token}\n`],
+    ['as a sign-in service gives it', (token) => JSON.stringify({ ga4gh_passport_v1: [token] })],
+    ['in UTF-16', (token) => Buffer.from(`\ufeff${token}`, 'utf16le')],
+  ])('of a token %s puts the same hash on the list', async (_, written) => {
+    const token = await issuer.visa({ sub: 'ana' });
+    const sha256 = createHash('sha256')
+      .update(token.slice(0, token.lastIndexOf('.')))
+      .digest('hex');
+    await writeFile(join(folder, 'mailed.jwt'), written(token));
+    expect((await run('deny', 'mailed.jwt')).exitCode).toBe(0);
+    expect(world.secrets.visaDenyList).toMatchObject({ denied: [{ iss, sha256 }] });
+  });
+
   test.each([
     ['a hash in capitals', ['--sha256', 'AB'.repeat(32)], '--sha256 with 64 digits'],
     ['a subject and a hash', ['--subject', 'ana', '--sha256', 'ab'.repeat(32)], 'expected one of --jti'],
