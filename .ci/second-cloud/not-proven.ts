@@ -16,7 +16,6 @@ export const unproven: Readonly<Record<string, string>> = {
   api_host_names: "that API Gateway's names lead to the APIs, or that they have TLS of AWS",
   authorizer_context_in_responses: 'that a gateway response has the code of the authorizer',
   batches_of_sqs: 'that IAM allows a batch by the right of the single call',
-  count_of_deliveries: 'that a message about keys reaches a person',
   database_without_container: 'that the Data API reaches the cluster',
   encoded_paths: 'that a parameter of a path is decoded once',
   errors_of_the_data_api: 'that a failed statement has this error, with its SQLSTATE',

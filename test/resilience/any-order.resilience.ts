@@ -52,7 +52,7 @@ const inOrder = ask().then(async (world) => {
   return await endOf(world);
 });
 
-const seeds = Array.from({ length: runs(8) }, (_, seed) => seed);
+const seeds = Array.from({ length: runs(32) }, (_, seed) => seed);
 
 /** Take the next messages of any queue. @returns the queue, with them at its front */
 function shuffled(world: ExportPipeline, random: Seeded, names: readonly QueueName[]): QueueName | undefined {

@@ -23,7 +23,7 @@ const columns: Columns<AuditRow> = [
 
 const afterHelp = `
 RECIPIENT and KEY show the first ${shortDigits} digits of the outbox prefix and of the fingerprint of the public key; --json has
-all. Below the table, the command explains its reason codes.
+all. Below the table, the command explains the reasons of rejections and failures.
 
 Examples:
   data-out-ops audit --limit 20
