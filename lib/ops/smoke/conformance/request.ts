@@ -45,6 +45,9 @@ const needs = (value: string | undefined, otherwise: string) => {
 
 const keyOf = ({ recipient }: Run) => Buffer.from(recipient.publicKey).toString('base64');
 
+/** The part of each run, so that one ticket serves all rows. */
+const parts = new WeakMap<Run, string>();
+
 /** What names in braces mean: in a path, and in a row. */
 const values: Readonly<Record<string, Value>> = {
   archive_kind: ({ expected }) => expected.archiveKind,
@@ -66,9 +69,13 @@ const values: Readonly<Record<string, Value>> = {
   version: () => 'v2',
   /** Parts have addresses that only tickets name. */
   part: async (run) => {
+    const known = parts.get(run);
+    if (known !== undefined) return known;
     const path = `htsget/reads/${encodeURIComponent(run.file.reads.fileId)}`;
     const { text } = await run.ask('direct', path, { headers: { ...run.asReader, 'public-key': keyOf(run) } }, 200);
-    return decodeURIComponent(/htsget\/parts\/[^/"]+\/([^/"?]+)/.exec(text)?.[1] ?? '');
+    const part = decodeURIComponent(/htsget\/parts\/[^/"]+\/([^/"?]+)/.exec(text)?.[1] ?? '');
+    parts.set(run, part);
+    return part;
   },
   key: keyOf,
   armoured: ({ recipient }) => JSON.stringify(formatPublicKey(recipient.publicKey)).slice(1, -1),
