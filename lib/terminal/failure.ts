@@ -14,11 +14,8 @@ export interface Failure extends Problem {
   readonly exitCode: number;
 }
 
-/** The failure of an error that a program knows; `undefined` for any other error. */
-export type Translate = (error: unknown) => Failure | undefined;
-
 /** The failure for an error. @param translate knows the errors of the program; this file knows those of the system */
-export function failureOf(error: unknown, translate: Translate): Failure {
+export function failureOf(error: unknown, translate: (error: unknown) => Failure | undefined): Failure {
   if (error instanceof InterruptedError) {
     return { exitCode: exitCodes.interrupted, code: 'interrupted', message: 'interrupted' };
   }

@@ -3,10 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Output, printable } from './output.ts';
 
-/**
- * Warns of a secret's file in a Git work tree that does not ignore it, because a commit could include it.
- * @param path absolute
- */
+/** Warns of a secret at an absolute path in a Git work tree that does not ignore it: a commit could include it. */
 export async function warnOfCommit(path: string, output: Pick<Output, 'warn'>): Promise<void> {
   if (!isInWorkTree(dirname(path)) || (await isIgnored(path))) return;
   output.warn(`Git can commit the secret ${printable(path)}: name it in .gitignore, or move it`);

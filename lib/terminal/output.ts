@@ -13,10 +13,7 @@ export interface Output {
   readonly style: Style;
   /** One result: a JSON object on one line with `--json`, else the text. On standard output. */
   result(record: object, text: string): void;
-  /**
-   * Results in columns that fit the terminal; with `--json` one object per line. On standard output; nothing without rows.
-   * Cells are made printable.
-   */
+  /** Results in columns that fit the terminal, made printable; with `--json` one object per line. On standard output. */
   table<Row extends object>(columns: Columns<Row>, rows: readonly Row[]): void;
   /** A remark for people, on standard error; none with `--quiet`. */
   note(text: string): void;
@@ -132,10 +129,7 @@ export function formatTable(
   return [...(isTable ? [strong(line(titles))] : []), ...rows.flatMap((row) => [line(row), ...below(row)])];
 }
 
-/**
- * Facts for people, each on a line, made printable. One without a value is left out.
- * @param width cells of the names and of the gap behind them
- */
+/** Facts for people, made printable, a line for each that has a value. @param width cells of a name and its gap */
 export function formatFacts(facts: readonly (readonly [string, string | null | undefined])[], width: number): string {
   return facts.flatMap(([name, value]) => (value ? `${name.padEnd(width)}${printable(value)}` : [])).join('\n');
 }

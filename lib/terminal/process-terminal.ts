@@ -6,10 +6,7 @@ import { InterruptedError } from './errors.ts';
 import { askHidden, askShown } from './prompts.ts';
 import type { Terminal } from './terminal.ts';
 
-/**
- * The terminal of this process. The first SIGINT or SIGTERM aborts its signal, and commands clean up. A second one ends
- * the process at once.
- */
+/** The terminal of this process. The first SIGINT or SIGTERM aborts its signal; a second one ends the process at once. */
 export function processTerminal(): Terminal {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new InterruptedError());

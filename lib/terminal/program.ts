@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { registerCompletion } from './completion/command.ts';
 import { InterruptedError, ReaderGoneError } from './errors.ts';
 import { exitCodes, exitCodesHelp } from './exit-codes.ts';
-import { type Failure, failureOf, problemOf, type Translate } from './failure.ts';
+import { type Failure, failureOf, problemOf } from './failure.ts';
 import { createStyle, jsonLine, printable } from './output.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -48,11 +48,9 @@ export function createProgram<Own extends CommandUnknownOpts>(
     .option('--json', 'results as one JSON object per line; no progress')
     .option('-q, --quiet', 'results, warnings and errors only');
   const own = withOptions(general);
+  const lines = ['', help, '', exitCodesHelp, '', 'Examples:', ...examples.map((each) => `  ${each}`)];
   own
-    .addHelpText(
-      'after',
-      ['', help, '', exitCodesHelp, '', 'Examples:', ...examples.map((each) => `  ${each}`)].join('\n'),
-    )
+    .addHelpText('after', lines.join('\n'))
     .configureHelp({ showGlobalOptions: true, minWidthToWrap: 20 })
     .showSuggestionAfterError()
     .exitOverride()
@@ -79,16 +77,12 @@ export function optionGroup<Added extends OptionValues, More extends unknown[]>(
   ) => Command<Given, Known & Added, Global>;
 }
 
-/**
- * Runs a program, and reports a failure on standard error.
- * @param argv the arguments alone, without the names of the interpreter and the script
- * @returns the exit code, see `exitCodes`
- */
+/** Runs a program by its arguments alone, and reports a failure. @returns the exit code, see `exitCodes` */
 export async function runProgram(
   program: CommandUnknownOpts,
   argv: readonly string[],
   terminal: Terminal,
-  translate: (error: unknown) => ReturnType<Translate> | Promise<ReturnType<Translate>>,
+  translate: (error: unknown) => Failure | undefined | Promise<Failure | undefined>,
 ): Promise<number> {
   yieldToCommand(program, argv);
   try {
@@ -105,18 +99,14 @@ export async function runProgram(
     const thrown = terminal.signal.aborted ? new InterruptedError() : error;
     // What it has got is not all.
     if (thrown instanceof ReaderGoneError) return exitCodes.partial;
-    const ofParser = parserFailure(thrown);
-    const known = ofParser ?? (await translate(thrown));
-    const failure = ofParser ?? failureOf(thrown, () => known);
+    const known = parserFailure(thrown) ?? (await translate(thrown));
+    const failure = failureOf(thrown, () => known);
     report(program.name(), failure, terminal, argv.includes('--json'));
     return failure.exitCode;
   }
 }
 
-/**
- * Commander gives an option of the program to the program, wherever it is typed. After the name of a command with an option of
- * the same name, it belongs to the command.
- */
+/** Commander gives an option to the program wherever it is typed. A command that is named and has the same one gets it. */
 function yieldToCommand(program: CommandUnknownOpts, argv: readonly string[]): void {
   const options = program.options as Option[];
   const isValue = (at: number) =>

@@ -28,18 +28,12 @@ export interface ProgressTask extends Disposable {
   end(): void;
 }
 
-/** Work that is counted in pieces. */
-export type Counter = Pick<ProgressTask, 'add' | 'end'>;
-
 /** Progress of several tasks at once: bars on a terminal, elsewhere one plain line every ten seconds. */
 export interface Progress {
-  /**
-   * @param label printable
-   * @param done bytes of an earlier run
-   */
+  /** @param label printable @param done bytes of an earlier run */
   task(label: string, total: number | undefined, done?: number): ProgressTask;
   /** Counts pieces of work that have no bars, as `label 312/1001 (45/s)`. @param label printable */
-  counter(label: string, total: number): Counter;
+  counter(label: string, total: number): Pick<ProgressTask, 'add' | 'end'>;
   /** Sets the bytes and the number of tasks of the whole run, if they are known at its start. */
   expect(bytes: number, tasks: number): void;
   /** Runs `write`, which writes to the terminal, while progress is hidden. */

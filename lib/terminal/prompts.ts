@@ -48,11 +48,7 @@ async function answerTo(prompt: PasswordPrompt | TextPrompt, { signal, interrupt
   return typeof answer === 'string' ? answer : '';
 }
 
-/**
- * A secret typed by a person, on the controlling terminal if standard input is data.
- * @param remedy what to do without a terminal
- * @throws UsageError without a terminal
- */
+/** A secret typed by a person, also while standard input is data. @throws UsageError with `remedy` without a terminal */
 export async function askSecret(terminal: Terminal, question: string, remedy: string): Promise<string> {
   const ask = terminal.ask ?? terminal.askAside;
   if (!ask) throw new UsageError(`no terminal to ask on: ${question.replace(/:\s*$/, '')}`, { remedy });

@@ -7,10 +7,7 @@ import { moment, reasonInWords, stagedOf, stateInWords } from './words.ts';
 
 const columns = { File: '', State: '', Reason: '', Size: 'number wide', Since: 'words' } as const;
 
-/**
- * What a row opens into: the facts of an export, and its files.
- * @param onAgain the reader wants this export once more
- */
+/** What a row opens into: the facts of an export, and its files. `onAgain`: the reader wants it once more. */
 export function exportDetails(service: Service, about: ListedExport, onAgain: (shown: ListedExport) => void) {
   const { requestId, dataset, file } = about;
   const name = file ?? dataset ?? requestId;

@@ -6,8 +6,7 @@ import type { Service } from './service.ts';
 import { moment, span, stagedOf } from './words.ts';
 
 /**
- * The rows of the table. A row that already exists keeps its elements, so that a refresh moves neither the focus nor what the
- * reader has opened.
+ * The rows of the table. A row keeps its elements, so that a refresh moves neither the focus nor what the reader has opened.
  * @param onAgain the reader wants this export once more
  */
 export function exportsTable(service: Service, onAgain: (shown: ListedExport) => void) {

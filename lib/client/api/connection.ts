@@ -23,31 +23,26 @@ export interface ServiceConnection {
   readonly transport: Transport;
 }
 
-/**
- * @param settings.proxyUrl such as `https://….amazonaws.com/v1/`
- * @param settings.note default: remarks are dropped
- * @throws ClientError `usage` if the address is not encrypted
- */
-export function connect(settings: {
-  readonly proxyUrl?: string | URL | undefined;
-  readonly visa?: ServiceConnection['visa'] | undefined;
-  readonly basic?: ServiceConnection['basic'];
-  readonly note?: ServiceConnection['note'];
-  readonly transport: Transport;
-}): ServiceConnection {
-  const { transport, basic, note } = settings;
+/** @param settings.note default: remarks are dropped @throws ClientError `usage` if the address is not encrypted */
+export function connect(
+  settings: Partial<Omit<ServiceConnection, 'proxyUrl'>> & {
+    readonly proxyUrl?: string | URL | undefined;
+    readonly transport: Transport;
+  },
+): ServiceConnection {
+  const { transport, basic, note, visa = noVisa } = settings;
   const proxyUrl = settings.proxyUrl === undefined ? undefined : withSlash(new URL(settings.proxyUrl));
   if (proxyUrl) transport.checkScheme(proxyUrl);
   const noted = new Set<string>();
   return {
     proxyUrl,
-    visa: settings.visa ?? noVisa,
+    visa,
     basic,
+    transport,
     note: (text) => {
       if (!noted.has(text)) note?.(text);
       noted.add(text);
     },
-    transport,
   };
 }
 

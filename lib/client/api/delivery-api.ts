@@ -112,10 +112,7 @@ export class DeliveryApi {
     });
   }
 
-  /**
-   * The public keys that sign delivery receipts, as the text of a JWK set. Sends no credentials.
-   * @throws ClientError
-   */
+  /** The public keys that sign delivery receipts: a JWK set, as text. Sends no credentials. @throws ClientError */
   async keySet(options: Stoppable = {}): Promise<string> {
     const url = this.#at('.well-known/jwks.json');
     const request = { what: 'the keys of delivery receipts', as: 'anyone', url, ...options } as const;

@@ -50,21 +50,18 @@ export const checkAddress =
   'Check the address, to its end: it looks like https://data-out.example.org/v1/. The server there does not behave like a ' +
   'data-out service.';
 
-interface UnavailableFacts {
+/** There was no answer, or one that says "later". The same call may succeed later. */
+export class UnavailableError extends ClientError {
   /** Milliseconds that the other side asked to wait. */
   readonly retryAfterMs: number | undefined;
   /** Whether waiting can help. It cannot if a certificate is not trusted, for example. */
   readonly retryable: boolean;
   /** Whether the other side might have acted on the request, so that to send it again would do it twice. */
   readonly mayBeDone: boolean;
-}
-
-/** There was no answer, or one that says "later". The same call may succeed later. */
-export class UnavailableError extends ClientError implements UnavailableFacts {
-  readonly retryAfterMs: number | undefined;
-  readonly retryable: boolean;
-  readonly mayBeDone: boolean;
-  constructor(message: string, options: ClientErrorOptions & Partial<UnavailableFacts> = {}) {
+  constructor(
+    message: string,
+    options: ClientErrorOptions & Partial<Pick<UnavailableError, 'retryAfterMs' | 'retryable' | 'mayBeDone'>> = {},
+  ) {
     super('unavailable', message, options);
     this.retryAfterMs = options.retryAfterMs;
     this.retryable = options.retryable ?? true;
@@ -83,10 +80,7 @@ export class ServiceError extends ClientError {
 
 /** The user stopped the work by a signal. */
 export function interrupted(cause?: unknown): ClientError {
-  return new ClientError('interrupted', 'interrupted', {
-    remedy: 'Run the same command again: it resumes.',
-    cause,
-  });
+  return new ClientError('interrupted', 'interrupted', { remedy: 'Run the same command again: it resumes.', cause });
 }
 
 /** @throws ClientError `interrupted` if the signal is aborted. */

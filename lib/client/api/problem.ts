@@ -34,23 +34,15 @@ export async function refusal(reply: TransportReply, what: string, sender: Sende
     return new UnavailableError(message, { retryAfterMs: retryAfter, mayBeDone, remedy });
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
-  return new ServiceError(code, message, { status, remedy: remedyOf(status, problem.code, code, { said, sender }) });
-}
-
-function remedyOf(
-  status: number,
-  problemCode: string | undefined,
-  code: ClientErrorCode,
-  { said = '', sender }: { readonly said: string | undefined; readonly sender: Sender },
-) {
+  let remedy = (sender === 'administrator' ? administratorRemedies : remedies)[code];
   // RFC 6585 § 5: a gateway on the way may allow smaller headers than the service's own gateway.
-  if (status === 431) return fewerHeaders;
+  if (status === 431) remedy = fewerHeaders;
   // This service always gives a code. Without one, another service answered, or a gateway that does not know the path.
-  if (problemCode === undefined && status !== 407) return checkAddress;
+  else if (problem.code === undefined && status !== 407) remedy = checkAddress;
   // No function of the service gives this status with this code: its gateway does, for refusals that it has no words for.
-  if (status === 403 && problemCode === 'invalid_request') return refusedByGateway;
-  if (said.startsWith('the visa was refused')) return newVisa;
-  return (sender === 'administrator' ? administratorRemedies : remedies)[code];
+  else if (status === 403 && problem.code === 'invalid_request') remedy = refusedByGateway;
+  else if (said?.startsWith('the visa was refused')) remedy = newVisa;
+  return new ServiceError(code, message, { status, remedy });
 }
 
 const refusedByGateway =

@@ -18,11 +18,7 @@ export const keySetOption = [
   'JWK set from /.well-known/jwks.json of the service, to work offline',
 ] as const;
 
-/**
- * The keys that receipts are verified with: those of a file, or the service's that are pinned.
- * @param keySet name of the file
- * @throws UsageError, ClientError
- */
+/** The keys to verify receipts with: those of the file `keySet`, or the pinned ones. @throws UsageError, ClientError */
 export async function keysOf(
   session: Session,
   keySet: string | undefined,

@@ -121,11 +121,7 @@ export async function readKeyFile(source: string, path: string): Promise<Buffer>
   return hasMark ? Buffer.from(decodedText(bytes)) : bytes;
 }
 
-/**
- * A public key from a file, in any form that `parsePublicKey` takes.
- * @param source the option that named it
- * @returns 32 bytes
- */
+/** The 32 bytes of a public key, in any form that `parsePublicKey` takes. @param source the option that named the file */
 export async function readPublicKey(source: string, path: string, { folder }: Terminal): Promise<Uint8Array> {
   const absolute = resolve(folder, path);
   const bytes = await readKeyFile(source, absolute);

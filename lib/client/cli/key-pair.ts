@@ -4,13 +4,7 @@ import type { Terminal } from '../../terminal/terminal.ts';
 import { writeOutput } from './files/output-file.ts';
 import { wiping } from './key-files.ts';
 
-/** The two files of a pair of keys, as the user named them. */
-export interface KeyPairFiles {
-  readonly privateKey: string;
-  readonly publicKey: string;
-}
-
-export interface NewKeyPair extends KeyPairFiles {
+interface NewKeyPair extends ReturnType<typeof keyPairFiles> {
   readonly terminal: Terminal;
   /** Whether existing files are replaced. */
   readonly force?: boolean;
@@ -18,8 +12,8 @@ export interface NewKeyPair extends KeyPairFiles {
   readonly passphrase: () => Promise<string | undefined>;
 }
 
-/** `me.sec.pem` and `me.pub.pem` for `me`. */
-export function keyPairFiles(name: string): KeyPairFiles {
+/** The two files of a pair of keys: `me.sec.pem` and `me.pub.pem` for `me`. */
+export function keyPairFiles(name: string) {
   return { privateKey: `${name}.sec.pem`, publicKey: `${name}.pub.pem` };
 }
 

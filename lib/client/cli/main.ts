@@ -36,11 +36,7 @@ Environment:
   DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   for admin
   HTTPS_PROXY, ALL_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   with their standard meaning`;
 
-/**
- * Run the client.
- * @param argv the arguments alone, without the names of the interpreter and the script
- * @returns the exit code, see `exitCodes`
- */
+/** Run the client. @param argv the arguments alone @returns the exit code, see `exitCodes` */
 export async function runClient(argv: readonly string[], context: CommandContext): Promise<number> {
   const translate = async (error: unknown) => (await import('./failure.ts')).clientFailure(error);
   return await runProgram(await clientProgram(context, argv), argv, context.terminal, translate);

@@ -35,9 +35,7 @@ export async function findOwnKeys({ settings }: Session, read: readonly PrivateK
   return { known, unknown };
 }
 
-/**
- * The keys that a receipt must be for; `undefined`: one of the user's keys is not known, so receipts for any key are accepted.
- */
+/** The keys that a receipt must be for; `undefined`: one of the user's keys is not known, so any key is accepted. */
 export function recipientsOf({ known, unknown }: OwnKeys): ReadonlySet<string> | undefined {
   return known.size > 0 && unknown.length === 0 ? known : undefined;
 }

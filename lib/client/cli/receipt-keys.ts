@@ -33,11 +33,7 @@ export async function pinKeys(session: Session, list: string): Promise<PinnedKey
   throw usageError('--receipt-keys', form);
 }
 
-/**
- * The receipt keys of the service. Only pinned keys, and keys that they endorse, are trusted. At the first use of a service its
- * keys are pinned.
- * @throws ClientError
- */
+/** The receipt keys of the service: pinned ones, and those that they endorse. The first use pins them. @throws ClientError */
 export async function receiptKeys(
   session: Session,
   proxy: DeliveryApi,
@@ -70,9 +66,8 @@ async function changePins(session: Session, changed: Parameters<ChangePins>[0]):
   const all = await allPins(session);
   const pins = await changed(all[service] ?? []);
   const text = `${JSON.stringify({ ...all, [service]: pins }, undefined, 2)}\n`;
-  const write = () =>
-    writeOutput({ name, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)]));
-  await onDisk(name, write);
+  const to = { name, terminal, force: true, mode: 0o600 };
+  await onDisk(name, () => writeOutput(to, (sink) => sink.write([Buffer.from(text)])));
   return pins;
 }
 

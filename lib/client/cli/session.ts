@@ -33,10 +33,7 @@ export interface Session extends TerminalSession, AsyncDisposable {
 
 const maxAuthorityBytes = 4 * 1024 * 1024;
 
-/**
- * @param retries default: the retries of the transport
- * @throws UsageError for a wrong setting
- */
+/** @param retries default: the retries of the transport @throws UsageError for a wrong setting */
 export async function openSession(context: CommandContext, command: Command, retries?: RetryPolicy): Promise<Session> {
   return sessionOf(context, command, await readSettings(command.optsWithGlobals(), context.terminal), retries);
 }
@@ -127,10 +124,7 @@ function warnedVisa(
   };
 }
 
-/**
- * Whose visas the service accepts, if it says so. What fails here also fails the command's own request, which says why. A command
- * that only reads the visas need not wait long.
- */
+/** Whose visas the service accepts, if it says so soon. What fails here also fails the request of the command, which says why. */
 async function acceptedIssuers(service: Session['service'], { signal }: Terminal) {
   const { aboutService } = await import('../api/login/about.ts');
   try {

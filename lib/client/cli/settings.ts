@@ -5,7 +5,6 @@ import { UsageError, usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import type { HeldVisa } from '../api/visa-choice.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { checkedVisa, readSecretFile, refuseToken, type VisaChoice } from './secrets.ts';
 
@@ -28,32 +27,7 @@ export interface SettingOptions {
  * The user's settings: from options, else the environment, else the configuration file. Secrets are read when needed. Errors
  * name a setting's source and never its value.
  */
-export interface Settings {
-  /** Base URL of the delivery API. */
-  readonly proxyUrl: URL | undefined;
-  /** The visa or passport. A file is read each time, because visas are renewed. */
-  readonly visa: ((choice?: VisaChoice) => Promise<HeldVisa>) | undefined;
-  /** What sets it, for the user. */
-  readonly visaSource: string | undefined;
-  /** The file that the visa comes from, absolute. Without a setting it is the passport of a sign-in, if there was one. */
-  readonly visaFile: string | undefined;
-  /** What a sign-in stores, as `{"ga4gh_passport_v1":[…]}`. */
-  readonly passportFile: string;
-  /** Credentials of HTTP Basic. A password without a setting is asked for once. */
-  readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
-  /** Private key files, absolute. */
-  readonly keyFiles: readonly string[];
-  /** The user's keys: all key files of options, environment and configuration. */
-  readonly ownKeyFiles: readonly string[];
-  /** Where the pinned receipt keys are, absolute. */
-  readonly receiptKeysFile: string;
-  /** Passphrase of the key files; `undefined`: a person is asked. */
-  readonly passphrase: (() => Promise<string>) | undefined;
-  /** Certificate authorities to trust besides the usual ones: PEM, absolute path. */
-  readonly caFile: string | undefined;
-  /** Whether http:// is allowed to hosts other than this one. */
-  readonly insecureHttp: boolean;
-}
+export type Settings = Readonly<Awaited<ReturnType<typeof readSettings>>>;
 
 /**
  * Variables of the environment, by the setting of the configuration file that they override; the first that is set wins. Where
@@ -98,7 +72,7 @@ export function configPath(
 }
 
 /** Reads the settings. @throws UsageError that names the wrong option, variable or file */
-export async function readSettings(options: SettingOptions, terminal: Terminal): Promise<Settings> {
+export async function readSettings(options: SettingOptions, terminal: Terminal) {
   // A file that the user names must exist; the default one need not.
   const { path, isNamed } = configPath(terminal, options.config);
   const config = await readConfigFile(path, isNamed);
@@ -116,20 +90,32 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   const variableKeys = keyOfVariable ? [pathOf(keyOfVariable)] : [];
   const configuredKeys = (config.key_files ?? []).map((value) => pathOf({ value, folder: dirname(path) }));
   const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
+  const chosenVisa = (source: string, value: string, choice?: VisaChoice) =>
+    checkedVisa(source, value, { dataset: options.dataset, ...choice });
   return {
+    /** Base URL of the delivery API. */
     proxyUrl: url && serviceUrl(url.source, url.value),
-    visa: secretOf(visa, (source, value, choice?: VisaChoice) =>
-      checkedVisa(source, value, { dataset: options.dataset, ...choice }),
-    ),
+    /** The visa or passport. A file is read each time, because visas are renewed. */
+    visa: secretOf(visa, chosenVisa),
+    /** What sets it, for the user. */
     visaSource: visa?.source,
+    /** The file that the visa comes from, absolute. Without a setting it is the passport of a sign-in, if there was one. */
     visaFile: visa?.isFile ? pathOf(visa) : undefined,
+    /** What a sign-in stores, as `{"ga4gh_passport_v1":[…]}`. */
     passportFile,
+    /** Credentials of HTTP Basic. A password without a setting is asked for once. */
     basic: basicOf(username, password, terminal),
+    /** Private key files, absolute. */
     keyFiles: givenKeys ?? (keyOfVariable ? variableKeys : configuredKeys),
+    /** The user's keys: all key files of options, environment and configuration. */
     ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],
+    /** Where the pinned receipt keys are, absolute. */
     receiptKeysFile: join(dirname(path), 'receipt-keys.json'),
+    /** Passphrase of the key files; `undefined`: a person is asked. */
     passphrase: secretOf(passphrase, asItIs),
+    /** Certificate authorities to trust besides the usual ones: PEM, absolute path. */
     caFile: ca && pathOf(ca),
+    /** Whether http:// is allowed to hosts other than this one. */
     insecureHttp: options.insecureHttp ?? config.insecure_http ?? false,
   };
 }
@@ -200,11 +186,7 @@ export function serviceUrl(source: string, value: string): URL {
 }
 
 /** Credentials of HTTP Basic; `undefined` without a user name. A password that is not set is asked for, once. */
-export function basicOf(
-  username: Found | undefined,
-  password: Found | undefined,
-  terminal: Terminal,
-): Settings['basic'] {
+export function basicOf(username: Found | undefined, password: Found | undefined, terminal: Terminal) {
   if (username === undefined) {
     if (password === undefined) return undefined;
     const remedy = 'Give it with --username or DATA_OUT_USERNAME.';

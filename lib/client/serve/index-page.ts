@@ -2,10 +2,7 @@ import type { Names } from './folder.ts';
 
 const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/**
- * A folder as a page of links, relative to it, folders first; `rclone` and `wget` also read it.
- * @param path of the folder, without the token
- */
+/** A folder as a page of relative links, folders first; `rclone` and `wget` also read it. @param path without the token */
 export function indexPage(path: readonly string[], names: Names): string {
   const title = escaped(`/${path.join('/')}`);
   const files = [...names].flatMap(([name, file]) => (file === undefined ? [] : [name]));

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { selectedRange } from '../../common/http-ranges.ts';
+import { joined } from '../../common/streams.ts';
 import { exitCodes } from '../../terminal/exit-codes.ts';
 import type { Failure } from '../../terminal/failure.ts';
 import { type Admission, gatekeeper, nothing } from './admission.ts';
@@ -19,13 +20,7 @@ export interface ServeOptions {
   readonly failed: (path: string, failure: Failure) => void;
 }
 
-export interface Served {
-  /** Address of the root, with the token; a secret. */
-  readonly url: string;
-  readonly port: number;
-  /** Ends every connection. */
-  close(): Promise<void>;
-}
+export type Served = Awaited<ReturnType<typeof serve>>;
 
 /** What every reply has: no other page learns the address, keeps a reply, or runs what it holds. */
 const commonHeaders = {
@@ -47,7 +42,7 @@ const statuses: Readonly<Record<number, number>> = {
 };
 
 /** Shows a folder as plain HTTP on the loopback. @throws errors of the system, such as a port in use */
-export async function serve(options: ServeOptions): Promise<Served> {
+export async function serve(options: ServeOptions) {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.port, '127.0.0.1', resolve);
@@ -56,9 +51,11 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const gate = gatekeeper(options.admission, port);
   server.on('request', (request, response) => void answer(request, response, { ...options, gate }));
   return {
+    /** Address of the root, with the token; a secret. */
     url: `http://127.0.0.1:${port}/${options.admission.token}/`,
     port,
-    close: async () => {
+    /** Ends every connection. */
+    async close(): Promise<void> {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
@@ -132,7 +129,7 @@ async function sendFile({ method, headers }: IncomingMessage, response: ServerRe
   });
   if (first === undefined || first.done) return void response.end();
   try {
-    await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), response);
+    await pipeline(Readable.from(joined(first.value, content), { highWaterMark: 1 }), response);
   } finally {
     // A reader that leaves before the first byte has not begun the iteration, so nothing else ends it.
     await content.return(undefined);
@@ -168,9 +165,4 @@ function segmentsOf(url: string): readonly string[] | undefined {
   } catch {
     return undefined;
   }
-}
-
-async function* following(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield first;
-  yield* rest;
 }

@@ -55,11 +55,7 @@ export interface DownloadFileOptions {
   readonly onEvent: (event: DownloadEvent) => void;
 }
 
-/**
- * Downloads one file, piece by piece. It gets its name only when it is whole, compared and on the disk. Until then it is
- * `<name>.part`.
- * @throws ClientError
- */
+/** Downloads one file, piece by piece. It is `<name>.part` until it is whole, compared and on the disk. @throws ClientError */
 export async function downloadFile(
   options: DownloadFileOptions,
 ): Promise<Pick<FileResult, 'outcome' | 'verified' | 'size'>> {
@@ -92,12 +88,11 @@ async function keptFile({ file, paths, force, expected, signal, onEvent }: Downl
     onEvent({ type: 'started', name, size, kept: 0 });
     const onBytes = (bytes: number) => onEvent({ type: 'progress', name, bytes });
     const about = { path, claim: expected.file, form: 'container', privateKeys: [], onBytes, signal } as const;
-    const verdict = await checkFile(about);
-    const state = verdict?.state;
-    if (state === 'cannot_be_read')
-      throw new LocalDiskError(`${path} cannot be read: ${verdict?.detail}`, {
-        remedy: 'Give another folder with --output.',
-      });
+    const { state, detail } = (await checkFile(about)) ?? {};
+    if (state === 'cannot_be_read') {
+      const remedy = 'Give another folder with --output.';
+      throw new LocalDiskError(`${path} cannot be read: ${detail}`, { remedy });
+    }
     if (state === 'bytes' || state === 'size_only') kept = { verified: state === 'bytes' ? state : undefined };
   } else if (found.isFile() && found.size === size && secondsOf(found.mtime) === secondsOf(modified)) {
     kept = { verified: undefined };

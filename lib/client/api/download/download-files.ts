@@ -27,12 +27,7 @@ export interface DownloadFilesOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface DownloadReport {
-  /** In the order of the listing. */
-  readonly files: readonly FileResult[];
-  /** The failure of the whole run; `undefined` if every file is whole. */
-  readonly error: ClientError | undefined;
-}
+export type DownloadReport = Awaited<ReturnType<typeof downloadFiles>>;
 
 /** After so many files in a row without an answer, the network is gone. */
 const mostUnavailable = 3;
@@ -40,9 +35,10 @@ const mostUnavailable = 3;
 /**
  * Downloads files of the outbox into one folder. `parallel` workers take the pieces of all files, in the order of the listing. A
  * file that fails does not stop the others, unless they would fail in the same way.
- * @returns the outcome of each file; only programming errors are thrown
+ * @returns the outcome of each file, in the order of the listing, and the failure of the run; `undefined` if every file is whole.
+ * Only programming errors are thrown
  */
-export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
+export async function downloadFiles(options: DownloadFilesOptions) {
   const { proxy, folder, parallel, force, expected, place, onEvent = () => undefined, signal, pieceBytes } = options;
   const files = [...options.files];
   const results = new Map<ListedFile, FileResult>();

@@ -1,4 +1,4 @@
-import type { DeliveryApi, Location } from '../delivery-api.ts';
+import type { DeliveryApi, ListedFile, Location } from '../delivery-api.ts';
 import { ClientError, UnavailableError } from '../errors.ts';
 import { timeIn } from '../json.ts';
 import { retryAfterMs } from '../retry.ts';
@@ -69,12 +69,9 @@ export class StagedFile {
   #whole: Incoming | undefined;
 
   /** @param file `size` from the listing */
-  constructor(
-    proxy: Pick<DeliveryApi, 'connection' | 'location'>,
-    file: { readonly name: string; readonly size: number },
-  ) {
-    this.name = file.name;
-    this.size = file.size;
+  constructor(proxy: Pick<DeliveryApi, 'connection' | 'location'>, { name, size }: Pick<ListedFile, 'name' | 'size'>) {
+    this.name = name;
+    this.size = size;
     this.#proxy = proxy;
   }
 
@@ -88,10 +85,7 @@ export class StagedFile {
     return this.#wholeReplies < mostWholeReplies;
   }
 
-  /**
-   * Bytes [start, end). A reply that breaks off is taken up where it broke.
-   * @throws ChangedError; ClientError
-   */
+  /** Bytes [start, end). A reply that breaks off is taken up where it broke. @throws ChangedError; ClientError */
   async read(start: number, end: number, options: ReadOptions): Promise<Buffer> {
     const { signal, memory = Buffer.allocUnsafe(end - start), received, begun, retrying } = options;
     const backoff = this.#proxy.connection.transport.backoff(signal);

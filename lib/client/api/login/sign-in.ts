@@ -16,28 +16,24 @@ const replyBytes = 4 * 1024 * 1024;
 const tellOperator = 'Tell the operator of the archive.';
 
 /** What an error of the issuer means for the person, by its code. Any other is not theirs to mend. */
-const refusals = new Map<string, readonly [ClientErrorCode, what: string, remedy: string]>([
-  [
-    'expired_token',
-    [
-      'timeout',
-      'the code expired before the sign-in was approved',
-      'Run data-out login again, and open the address sooner.',
-    ],
+const byCode: Readonly<Record<string, readonly [ClientErrorCode, what: string, remedy: string]>> = {
+  expired_token: [
+    'timeout',
+    'the code expired before the sign-in was approved',
+    'Run data-out login again, and open the address sooner.',
   ],
-  [
-    'access_denied',
-    [
-      'forbidden',
-      'the sign-in was refused',
-      'Run data-out login again, and approve it. If you did, ask the archive whether your account may use it.',
-    ],
+  access_denied: [
+    'forbidden',
+    'the sign-in was refused',
+    'Run data-out login again, and approve it. If you did, ask the archive whether your account may use it.',
   ],
-  [
-    'invalid_grant',
-    ['unauthenticated', 'the sign-in service no longer knows this sign-in', 'Sign in again: data-out login.'],
+  invalid_grant: [
+    'unauthenticated',
+    'the sign-in service no longer knows this sign-in',
+    'Sign in again: data-out login.',
   ],
-]);
+};
+const refusals = new Map(Object.entries(byCode));
 
 /** An OpenID provider, asked by the client's own HTTP. */
 export class Issuer {
@@ -65,13 +61,9 @@ export class Issuer {
     return await this.#asking(async (config) => {
       const nonce = oidc.randomNonce();
       const verifier = config.serverMetadata().supportsPKCE() ? oidc.randomPKCECodeVerifier() : undefined;
-      const device = await oidc.initiateDeviceAuthorization(config, {
-        ...{ scope, nonce },
-        ...(verifier && {
-          code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
-          code_challenge_method: 'S256',
-        }),
-      });
+      const code_challenge = verifier && (await oidc.calculatePKCECodeChallenge(verifier));
+      const proof = code_challenge && { code_challenge, code_challenge_method: 'S256' };
+      const device = await oidc.initiateDeviceAuthorization(config, { scope, nonce, ...(proof || {}) });
       const expires = new Date(this.#transport.timing.now().getTime() + device.expires_in * 1000);
       show(device, expires);
       const parameters = { device_code: device.device_code, ...(verifier && { code_verifier: verifier }) };

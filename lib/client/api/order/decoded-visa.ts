@@ -2,21 +2,7 @@ import { type UnverifiedClaims, unverifiedClaims } from '../../../common/untrust
 import { grantType } from '../../../contract/reasons.ts';
 
 /** The claims of a visa. Not verified: only the service knows which issuers it trusts. */
-export interface DecodedVisa {
-  readonly token: string;
-  readonly issuer: string;
-  readonly subject: string;
-  readonly expires: Date | undefined;
-  readonly notBefore: Date | undefined;
-  /** Such as `ControlledAccessGrants`. */
-  readonly type: string;
-  /** With `ControlledAccessGrants`: the issuer's name of the dataset. */
-  readonly value: string;
-  /** Who grants it: the address of an organisation. */
-  readonly source: string;
-  /** Whether it can grant only together with other visas. */
-  readonly hasConditions: boolean;
-}
+export type DecodedVisa = Readonly<NonNullable<ReturnType<typeof visaIn>>>;
 
 /** The claims of a visa, or of a passport with several visas. Not verified. */
 export interface DecodedToken {
@@ -71,7 +57,7 @@ export function visasAmong(tokens: readonly unknown[]): DecodedVisa[] {
   });
 }
 
-function visaIn(token: string, claims: UnverifiedClaims): DecodedVisa | undefined {
+function visaIn(token: string, claims: UnverifiedClaims) {
   const visa: unknown = claims.ga4gh_visa_v1;
   if (typeof visa !== 'object' || visa === null) return undefined;
   const { type, value, source, conditions = [] } = visa as UnverifiedClaims;
@@ -81,9 +67,13 @@ function visaIn(token: string, claims: UnverifiedClaims): DecodedVisa | undefine
     subject: text(claims.sub),
     expires: date(claims.exp),
     notBefore: date(claims.nbf),
+    /** Such as `ControlledAccessGrants`. */
     type: text(type),
+    /** With `ControlledAccessGrants`: the issuer's name of the dataset. */
     value: text(value),
+    /** Who grants it: the address of an organisation. */
     source: text(source),
+    /** Whether it can grant only together with other visas. */
     hasConditions: !Array.isArray(conditions) || conditions.length > 0,
   };
 }

@@ -9,9 +9,8 @@ import { type DecodedToken, datasetsOf, expiryOf } from './decoded-visa.ts';
 export type OrderType = 'datasetId' | 'fileId';
 
 /**
- * Milliseconds. Clocks differ: a visa that expired this recently may still be valid at the service, so there is only a
- * warning. An older visa is refused here. The service would accept the request and reject it later, when the
- * administrator no longer gets an answer.
+ * Milliseconds. Clocks differ: a visa that expired this recently only causes a warning. An older one is refused here, because the
+ * service would accept the request and reject it later.
  */
 const clockSkewMs = 300_000;
 

@@ -21,7 +21,7 @@ export class Claims {
 
   /** @param receipts one per request */
   constructor(receipts: readonly Receipt[]) {
-    this.receipts = receipts.toSorted((one, other) => requestedAt(one) - requestedAt(other));
+    this.receipts = receipts.toSorted((one, other) => Date.parse(one.requested_at) - Date.parse(other.requested_at));
     for (const receipt of this.receipts) {
       for (const file of receipt.files) this.#byName.set(file.name, { file, receipt });
     }
@@ -82,8 +82,4 @@ export class Claims {
 /** One for all paths that are the same file on a disk that ignores case or Unicode forms. */
 function pathKey(submitted: string): string {
   return originalPath(submitted)?.join('/').normalize('NFC').toLowerCase() ?? '';
-}
-
-function requestedAt(receipt: Receipt): number {
-  return Date.parse(receipt.requested_at);
 }

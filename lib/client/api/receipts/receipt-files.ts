@@ -12,17 +12,8 @@ import { largestReceipt, verifyReceipt } from './verify-receipt.ts';
 /** What the receipts of one request say together. */
 export type Receipt = Omit<DeliveryReceipt, 'part' | 'parts'>;
 
-/** The receipts of a folder. */
-export interface ReadReceipts {
-  /** One per request: those whose signature holds and that are whole. */
-  readonly receipts: readonly Receipt[];
-  /** What is wrong with those that must not be relied on. The messages name them. */
-  readonly refused: readonly ReceiptError[];
-  /** Those for keys that are not the caller's. The messages name them. */
-  readonly foreign: readonly ReceiptError[];
-  /** Those of which parts are absent. The messages name them. */
-  readonly notWhole: readonly ReceiptError[];
-}
+/** What {@link readReceipts} found. The messages of errors name their receipts. */
+export type ReadReceipts = Awaited<ReturnType<typeof readReceipts>>;
 
 /** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
 export async function receiptNames(folder: string): Promise<readonly string[]> {
@@ -55,12 +46,16 @@ export async function readReceipts(
   sources: readonly ReceiptSource[],
   keys: () => Promise<ReceiptKeys>,
   options: { readonly ownKeys?: ReadonlySet<string> | undefined; readonly parallel?: number } = {},
-): Promise<ReadReceipts> {
+) {
   const { ownKeys, parallel = 1 } = options;
   const verified: { readonly name: string; readonly receipt: DeliveryReceipt }[] = [];
+  /** One per request: those whose signature holds and that are whole. */
   const receipts: Receipt[] = [];
+  /** What is wrong with those that must not be relied on. */
   const refused: ReceiptError[] = [];
+  /** Those for keys that are not the caller's. */
   const foreign: ReceiptError[] = [];
+  /** Those of which parts are absent. */
   const notWhole: ReceiptError[] = [];
   // Awaited with the first receipt.
   const asked = sources.length > 0 ? keys() : undefined;
@@ -72,7 +67,7 @@ export async function readReceipts(
       keep?.(jws);
     } catch (error) {
       if (!(error instanceof ReceiptError)) throw error;
-      refused.push(errorOf(name, error.message, error.remedy));
+      refused.push(new ReceiptError(`${name}: ${error.message}`, { remedy: error.remedy }));
     }
   });
   verified.sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -80,10 +75,11 @@ export async function readReceipts(
     const { name = '' } = parts[0] ?? {};
     const { receipt, lacking } = combine(parts.map((part) => part.receipt));
     const key = receipt.key_fingerprint;
-    if (ownKeys && !ownKeys.has(key))
-      foreign.push(errorOf(name, `this receipt is for another key than yours, SHA-256 ${key}: ignored`, ifOwn));
-    else if (lacking !== undefined) notWhole.push(errorOf(name, lacking, partsComeLater));
-    else receipts.push(receipt);
+    if (ownKeys && !ownKeys.has(key)) {
+      const what = `${name}: this receipt is for another key than yours, SHA-256 ${key}: ignored`;
+      foreign.push(new ReceiptError(what, { remedy: 'If that key is yours, also name it in key_files.' }));
+    } else if (lacking === undefined) receipts.push(receipt);
+    else notWhole.push(new ReceiptError(`${name}: ${lacking}`, { remedy: partsComeLater }));
   }
   return { receipts, refused, foreign, notWhole };
 }
@@ -108,24 +104,19 @@ export function combine(receipts: readonly DeliveryReceipt[]): { receipt: Receip
   return { receipt: { ...last, files, missing, complete: isWhole && last.complete }, lacking };
 }
 
-const ifOwn = 'If that key is yours, also name it in key_files.';
 const partsComeLater =
   "The service writes the parts one after the other. Wait, then fetch them with data-out download '*.delivery.jws'.";
-
-function errorOf(name: string, message: string, remedy: string | undefined): ReceiptError {
-  return new ReceiptError(`${name}: ${message}`, { remedy });
-}
 
 /** The file of a receipt. @throws ReceiptError if it cannot be one; LocalDiskError */
 async function bytesOf(path: string): Promise<Uint8Array> {
   const found = await onDisk(path, () => stat(path));
-  if (found.isFile() && found.size <= largestReceipt) {
-    return await readFile(path).catch((error: unknown) => {
-      if (hasCode(error, 'EACCES')) throw new ReceiptError('this receipt cannot be read: permission denied');
-      throw diskError(error, path);
-    });
+  if (!found.isFile() || found.size > largestReceipt) {
+    throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
   }
-  throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
+  return await readFile(path).catch((error: unknown) => {
+    if (hasCode(error, 'EACCES')) throw new ReceiptError('this receipt cannot be read: permission denied');
+    throw diskError(error, path);
+  });
 }
 
 const uuidLength = 36;

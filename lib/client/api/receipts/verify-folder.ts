@@ -1,7 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { SegmentCipher } from '../../../crypt4gh/index.ts';
-import { checkFile, type FileState } from '../download/check-file.ts';
+import { type CheckFileOptions, checkFile, type FileState } from '../download/check-file.ts';
 import { exists, onDisk } from '../download/disk/local-disk.ts';
 import { partPath, plaintextName } from '../download/disk/local-name.ts';
 import type { Claim, Claims } from './claims.ts';
@@ -26,17 +25,13 @@ export interface VerifiedFile {
   readonly detail?: string | undefined;
 }
 
-export interface VerifyFolderOptions {
+export interface VerifyFolderOptions extends Pick<CheckFileOptions, 'privateKeys' | 'cipher' | 'signal'> {
   readonly folder: string;
   readonly claims: Claims;
-  /** As in `checkFile`. */
-  readonly privateKeys: readonly Uint8Array[];
-  readonly cipher?: Pick<SegmentCipher, 'decryptSegments'> | undefined;
   /** Names in the outbox now; asked for only when a file is missing. `undefined`: it cannot be known. */
   readonly inOutbox: () => Promise<ReadonlySet<string> | undefined>;
   /** Called before a file is read, with its size; the result gets the bytes read. */
   readonly reading: (name: string, size: number) => { readonly add: (bytes: number) => void; readonly end: () => void };
-  readonly signal: AbortSignal | undefined;
 }
 
 /** Whether a state counts as verified. */

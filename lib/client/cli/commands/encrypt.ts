@@ -1,8 +1,8 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { counted } from '../../../common/streams.ts';
 import { encrypt, encryptedBodySize, encryptFile } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { filesHelp, withOutputOptions, withRecipients, writeForReaders } from '../files/options.ts';
-import { counted } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
 import { publicKeyForms, withKeyOptions } from '../options.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { counted, joined } from '../../../common/streams.ts';
 import { addRecipients, reencryptHeader, splitContainer } from '../../../crypt4gh/index.ts';
 import { filesHelp, withOutputOptions, withRecipients, writeForReaders } from '../files/options.ts';
-import { counted, joined } from '../files/streams.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
@@ -32,12 +32,11 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
       const name = options.output ?? '-';
       await writeForReaders(session, { ...options, file, name }, async (sink, input, recipients) => {
         using keys = await readPrivateKeys(session);
-        const readerKeys = keys.raw;
         using task = session.progress.task(input.label, input.size);
         const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
         // Otherwise a silent writer would keep the process after an error.
         await using _ = { [Symbol.asyncDispose]: async () => void (await body.return?.()) };
-        const about = { header: old, readerKeys, recipients };
+        const about = { header: old, readerKeys: keys.raw, recipients };
         const header = options.add
           ? addRecipients(about)
           : reencryptHeader({ ...about, derivation: { random: randomBytes }, foreignPackets: 'keep' });

@@ -21,12 +21,11 @@ import {
   pathOf,
   readSettings,
   type SettingOptions,
-  type Settings,
   secretOf,
   variables,
   variablesSet,
 } from '../settings.ts';
-import { type Answers, askAll, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
+import { type Answers, askAll, type GivenAnswers } from '../setup/answers.ts';
 import { passwordFile, store } from '../setup/store.ts';
 
 const afterHelp = `
@@ -86,7 +85,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const { input: isAsking, passphraseFile, insecureHttp } = options;
   const nobody = { ask: undefined, askAside: undefined, askShown: undefined };
   const terminal: Terminal = isAsking ? context.terminal : { ...context.terminal, ...nobody };
-  if (isAsking && !(terminal.ask && terminal.askShown)) {
+  if (isAsking && !terminal.askShown) {
     const options = '--no-input --url URL --visa FILE --username NAME --password-file FILE --key FILE';
     const remedy = `Run it in a terminal, or give the answers: data-out setup ${options}.`;
     throw new UsageError('setup asks questions, but there is no terminal to ask on', { remedy });
@@ -182,7 +181,17 @@ async function sayWhatIsNext(
   const { terminal } = context;
   const settings = await readSettings({ config: path }, terminal);
   const mustSignIn = about?.login !== undefined && settings.visa === undefined;
-  if (!mustSignIn) await examineAll(context, command, settings, newKey);
+  if (!mustSignIn) {
+    // As `doctor` checks them, with the settings as every other command finds them.
+    const keyFiles = settings.keyFiles.slice(0, 1);
+    const typed = keyFiles[0] === newKey?.privateKey ? newKey?.passphrase : undefined;
+    const passphrase = typed === undefined ? settings.passphrase : async () => typed;
+    await using session = sessionOf(context, command, { ...settings, keyFiles, passphrase }, quickRetries);
+    const error = await examine(session);
+    const remedy =
+      'Follow the remedy below that check. data-out setup changes an answer, data-out doctor checks again.';
+    if (error) throw new ClientError(error.code, `your settings are stored, but ${error.message}`, { remedy });
+  }
   const { output } = openSession(terminal, command);
   const next = mustSignIn ? 'data-out login' : 'data-out list';
   if (newKey === undefined) return output.result({ config: path, next }, `Next, run ${next}.`);
@@ -191,22 +200,4 @@ async function sayWhatIsNext(
   const send = `send ${mine} to the administrator of the archive. Never send ${secret}, which opens your files.`;
   const text = `Next, ${mustSignIn ? `run ${next}, and ` : ''}${send}\nWhen your files are staged, data-out list shows them.`;
   output.result({ config: path, publicKey, privateKey, next }, text);
-}
-
-/** The checks of `doctor` with the settings as every other command finds them. @throws ClientError if one fails */
-async function examineAll(
-  context: CommandContext,
-  command: Command,
-  settings: Settings,
-  newKey: PlannedKey | undefined,
-): Promise<void> {
-  const keyFiles = settings.keyFiles.slice(0, 1);
-  const passphrase = keyFiles[0] === newKey?.privateKey ? newKey?.passphrase : undefined;
-  const known = passphrase === undefined ? settings.passphrase : async () => passphrase;
-  await using session = sessionOf(context, command, { ...settings, keyFiles, passphrase: known }, quickRetries);
-  const error = await examine(session);
-  if (error === undefined) return;
-  throw new ClientError(error.code, `your settings are stored, but ${error.message}`, {
-    remedy: 'Follow the remedy below that check. data-out setup changes an answer, data-out doctor checks again.',
-  });
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { counted } from '../../../common/streams.ts';
 import { decrypt, decryptFile, fileSource, openHeader } from '../../../crypt4gh/index.ts';
 import { UsageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
@@ -13,7 +14,6 @@ import { receiptNames } from '../../api/receipts/receipt-files.ts';
 import { type Input, openInput } from '../files/input.ts';
 import { type OutputFileOptions, outputOf, reportWritten } from '../files/options.ts';
 import { existsAlready, type Sink, writeOutput } from '../files/output-file.ts';
-import { counted } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { keysOf, readFolder } from '../folder-receipts.ts';
 import { type PrivateKeys, readPublicKey } from '../key-files.ts';
@@ -106,8 +106,7 @@ export function decryption(
   const checkContainer = async (job: Job) => accepted(job, await compare(job, pathOf(job.file.input), 'container'));
 
   /**
-   * What the receipt says of a plaintext that exists and is right, and whether that plaintext itself was compared.
-   * @returns `undefined` if none exists
+   * What the receipt says of a plaintext that exists and is right, and whether it was compared itself; `undefined`: none exists.
    * @throws ClientError `local_disk` if it is not right
    */
   const kept = async (job: Job, target: string) => {
@@ -120,15 +119,16 @@ export function decryption(
     }
     // With an edit list, or without a receipt, only the container shows what is right.
     checkSize(job);
+    const otherContent = () => existsAlready(file.output, ', with other content');
     await using existing = await openInput(file.output, terminal);
     using task = progress.task(container.label, container.size);
     let at = 0;
     for await (const chunk of decrypt(counted(container.stream(), task.add), job.opening)) {
       const found = await existing.handle?.read(Buffer.alloc(chunk.length), 0, chunk.length, at);
-      if (!found?.buffer.subarray(0, found.bytesRead).equals(chunk)) throw otherContent(file.output);
+      if (!found?.buffer.subarray(0, found.bytesRead).equals(chunk)) throw otherContent();
       at += chunk.length;
     }
-    if (existing.size !== at) throw otherContent(file.output);
+    if (existing.size !== at) throw otherContent();
     return { verdict: await checkContainer(job), isPlaintextCompared: false };
   };
 
@@ -181,10 +181,6 @@ export function decryption(
     }
     return { outcome: skipped === undefined ? 'decrypted' : 'skipped', verified };
   };
-}
-
-function otherContent(name: string): ClientError {
-  return existsAlready(name, ', with other content');
 }
 
 /** @throws ClientError `damaged` if the receipt lists more bytes than the container has */

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import { DeliveryApi, type ListedFile } from '../../api/delivery-api.ts';
-import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
+import { downloadFiles } from '../../api/download/download-files.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { awaitDelivery } from '../../api/receipts/await-delivery.ts';
 import { Claims } from '../../api/receipts/claims.ts';
@@ -73,10 +73,8 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   const isLeft = new Set(present.map(({ name }) => name).filter((name) => !came.has(name)));
   const received = claims.receipts.filter(({ files: listed }) => !listed.some(({ name }) => isLeft.has(name)));
   const requests = new Set(received.map(({ jti }) => jti));
-  await markReceived(
-    wanted.folder,
-    saved.filter(({ name }) => requests.has(requestOf(name))),
-  );
+  const whole = saved.filter(({ name }) => requests.has(requestOf(name)));
+  await markReceived(wanted.folder, whole);
   if (refused[0]) throw refused[0];
   if (delivery?.complete === false) throw incompleteError(delivery);
   if (gone !== undefined) throw gone;
@@ -141,10 +139,8 @@ async function chosen(run: Run, present: readonly ListedFile[], delivery: Receip
   if (dataset !== undefined && read.refused[0] && claims.size === 0) throw read.refused[0];
   const files = dataset === undefined || delivery ? candidates : ofDataset(candidates, claims, dataset);
   // The folder gets the receipts of the files and of the delivery, those that are selected, and newer ones of those that it has.
-  const wantedNames = new Set([
-    ...(files.length < candidates.length ? files : selected).map(({ name }) => name),
-    ...run.here,
-  ]);
+  const ofFiles = files.length < candidates.length ? files : selected;
+  const wantedNames = new Set([...ofFiles.map(({ name }) => name), ...run.here]);
   const requests = new Set(files.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
   if (delivery) requests.add(delivery.jti);
   const saved = toRead.filter(({ name }) => {
@@ -159,20 +155,11 @@ async function chosen(run: Run, present: readonly ListedFile[], delivery: Receip
   const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
   const left = `${lost} of ${delivered?.size} files of the delivery are no longer in your outbox`;
   const remedy = 'data-out verify shows what the folder lacks: ask for a new export of it.';
-  return {
-    ...read,
-    files,
-    saved,
-    claims,
-    gone: lost > 0 ? new ClientError('not_verified', left, { remedy }) : undefined,
-  };
+  const gone = lost > 0 ? new ClientError('not_verified', left, { remedy }) : undefined;
+  return { ...read, files, saved, claims, gone };
 }
 
-async function download(
-  { session, proxy, wanted }: Run,
-  files: readonly ListedFile[],
-  claims: Claims,
-): Promise<DownloadReport> {
+async function download({ session, proxy, wanted }: Run, files: readonly ListedFile[], claims: Claims) {
   const { terminal, output, progress } = session;
   const { signal } = terminal;
   const started = terminal.now().getTime();

@@ -1,3 +1,4 @@
+import { counted } from '../../../common/streams.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { formatBytes, printable } from '../../../terminal/output.ts';
 import type { DeliveryApi, ListedFile } from '../../api/delivery-api.ts';
@@ -6,7 +7,6 @@ import { StagedFile } from '../../api/download/staged-file.ts';
 import { streamFile } from '../../api/download/stream-file.ts';
 import type { Claims } from '../../api/receipts/claims.ts';
 import { writeOutput } from '../files/output-file.ts';
-import { counted } from '../files/streams.ts';
 import type { Session } from '../session.ts';
 import { summaryText, unverifiedError } from './delivery-summary.ts';
 
@@ -25,19 +25,16 @@ export async function pipeDownload(
   const { name, size } = file;
   let verified: Verified | undefined;
   using task = progress.task(printable(name), size);
-  async function* bytes() {
-    const given = streamFile(new StagedFile(proxy, { name, size }), {
-      parallel,
-      expected: claims.of(name),
-      signal: terminal.signal,
-      retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
-      verified: (found) => {
-        verified = found;
-      },
-    });
-    yield* counted(given, task.add);
-  }
-  await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(bytes()));
+  const bytes = streamFile(new StagedFile(proxy, { name, size }), {
+    parallel,
+    expected: claims.of(name),
+    signal: terminal.signal,
+    retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
+    verified: (found) => {
+      verified = found;
+    },
+  });
+  await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(counted(bytes, task.add)));
   task.end();
   const result = { name, size, path: '-', outcome: 'downloaded', verified } as const;
   output.note(`${printable(name)}: ${formatBytes(size)}${summaryText([result], claims)}`);

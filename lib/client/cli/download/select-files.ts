@@ -25,7 +25,7 @@ export function selectFiles<File extends { readonly name: string }>(
   const selected = new Set<string>();
   const missing: string[] = [];
   for (const text of wanted) {
-    const found = names.has(text) ? [text] : fileId.test(text) ? withId(names, text) : matching(names, text);
+    const found = names.has(text) ? [text] : [...names].filter(fileId.test(text) ? isOfFile(text) : matches(text));
     if (found.length === 0) missing.push(text);
     for (const name of found) selected.add(name);
   }
@@ -42,17 +42,15 @@ export function ofDataset(files: readonly ListedFile[], claims: Claims, dataset:
   });
 }
 
-function withId(names: ReadonlySet<string>, id: string): readonly string[] {
-  return [...names].filter(
-    (name) => !isReceiptName(name) && name.startsWith(id) && /^[-.]/.test(name.slice(id.length)),
-  );
+function isOfFile(id: string) {
+  return (name: string) => !isReceiptName(name) && name.startsWith(id) && /^[-.]/.test(name.slice(id.length));
 }
 
-function matching(names: ReadonlySet<string>, pattern: string): readonly string[] {
-  if (pattern === '' || pattern.length > longestPattern) return [];
+function matches(pattern: string): (name: string) => boolean {
+  if (pattern === '' || pattern.length > longestPattern) return () => false;
   // The service lists no name that begins with a dot or contains a folder.
-  const matches = picomatch(pattern, { dot: true, nonegate: true });
-  return [...names].filter((name) => matches(name));
+  const matcher = picomatch(pattern, { dot: true, nonegate: true });
+  return (name) => matcher(name);
 }
 
 function nothingOf(missing: readonly string[], names: ReadonlySet<string>): ClientError {

@@ -15,10 +15,7 @@ export function describeState({ state, reason, counts }: Pick<ShownExport, 'stat
   return printable(`${state}${reason === null ? '' : ` (${reason})`}${files}`);
 }
 
-/**
- * The outcome of an export, for a script: `undefined` if it is complete or continues, else an error whose code says what the
- * administrator can do.
- */
+/** `undefined` for an export that is complete or continues; else an error with the exit code and the remedy for its outcome. */
 export function shortfallOf(shown: ShownExport): ClientError | undefined {
   const { state, reason, requestId } = shown;
   if (state === 'complete' || isUnderWay(state)) return undefined;
@@ -44,20 +41,15 @@ export async function recordedState(
   { requestId, kind }: { readonly requestId: string; readonly kind: string },
   signal: AbortSignal,
 ): Promise<ShownExport | undefined> {
-  try {
-    return (await proxy.exportState(requestId, { kind, signal })).shown;
-  } catch (error) {
+  const page = await proxy.exportState(requestId, { kind, signal }).catch((error: unknown) => {
     // Not consumed yet.
     if (error instanceof ClientError && error.code === 'not_found') return undefined;
     throw error;
-  }
+  });
+  return page?.shown;
 }
 
-/**
- * Polls the state of an export until it is final, with growing pauses.
- * @param onState called with each answer
- * @throws ClientError
- */
+/** Polls an export until it is final, with growing pauses. @param onState gets each answer @throws ClientError */
 export async function waitForExport(
   proxy: DeliveryApi,
   watched: Parameters<typeof recordedState>[1],

@@ -75,12 +75,7 @@ export async function sendOrder(proxy: DeliveryApi, { request }: ExportOrder, si
   }
 }
 
-/**
- * The request of an order whose answer was lost.
- * @param sentAt when it was sent, in ISO 8601
- * @returns `undefined` if the service has none
- * @throws ClientError
- */
+/** The request of an order, sent at `sentAt`, whose answer was lost; `undefined`: the service has none. @throws ClientError */
 export async function findOrder(
   proxy: DeliveryApi,
   { request: { id, type, kind = '' }, fingerprint, recipient }: ExportOrder,
@@ -100,10 +95,7 @@ export async function findOrder(
   }
 }
 
-/**
- * Digest of everything that is sent, and of the address: the same order has the same digest. It reveals nothing of the
- * visa.
- */
+/** The same order at the same address has the same digest. It reveals nothing of the visa. */
 export function orderDigest({ request }: ExportOrder, proxyUrl: URL | undefined): string {
   const { id, type, kind, visa, publicKey } = request;
   const parts = [proxyUrl?.href ?? '', kind, type, id, publicKey, visa];

@@ -52,10 +52,7 @@ export async function writeForReaders(
   reportWritten(output, { file, output: name, recipients: recipients.length });
 }
 
-/**
- * Reports the written file. Only with --json is there a record on standard output: the file itself is
- * the result. @param doubt why it is not verified
- */
+/** Reports the written file: it is the result, so only --json has a record. @param doubt why it is not verified */
 export function reportWritten(
   output: Output,
   record: { readonly output: string } & Record<string, unknown>,

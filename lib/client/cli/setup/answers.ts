@@ -10,44 +10,25 @@ import { ClientError } from '../../api/errors.ts';
 import type { About } from '../../api/login/about.ts';
 import type { ConfigFile } from '../config-file.ts';
 import { keyFileError, readKeyFile, wiping } from '../key-files.ts';
-import { type KeyPairFiles, keyPairFiles, notEmpty } from '../key-pair.ts';
+import { keyPairFiles, notEmpty } from '../key-pair.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
-import { checkedUsername, pathOf, serviceUrl } from '../settings.ts';
+import { checkedUsername, pathOf, type SettingOptions, serviceUrl } from '../settings.ts';
 
 /** Answers of the command line. */
-export interface GivenAnswers {
-  readonly url?: string;
-  readonly visa?: string;
-  readonly username?: string;
-  readonly passwordFile?: string;
+export interface GivenAnswers extends Pick<SettingOptions, 'url' | 'visa' | 'username' | 'passwordFile'> {
   readonly key?: string;
   readonly generateKey?: string;
 }
 
-/** A pair of keys to make. */
-export interface PlannedKey extends KeyPairFiles {
-  /** `undefined`: without protection. */
-  readonly passphrase: string | undefined;
-}
-
-/** What is known at the end. Paths are absolute. */
-export interface Answers {
-  /**
-   * Settings as the configuration file has them. Without `visa_file`, the user signs in instead; without `password_file`, the
-   * password was typed, or is asked for each time.
-   */
-  readonly settings: Pick<ConfigFile, 'url' | 'visa_file' | 'username' | 'password_file'>;
-  readonly typedPassword?: string;
-  /** `undefined`: none is set. */
-  readonly keyFile: string | undefined;
-  readonly newKey: PlannedKey | undefined;
-  /** What the service says of itself; `undefined`: it does not answer, or is another or an older one. */
-  readonly about: About | undefined;
-}
+/**
+ * What is known at the end. Paths are absolute. `settings` are as the configuration file has them: without `visa_file`, the user
+ * signs in instead; without `password_file`, the password was typed, or is asked for each time.
+ */
+export type Answers = Awaited<ReturnType<typeof askAll>>;
 
 /** What {@link askAll} needs. */
 export interface Asking {
-  /** Asks the service. */
+  /** What the service says of itself; `undefined`: it does not answer, or is another or an older one. */
   readonly about: (url: string) => Promise<About | undefined>;
   /** Nobody is asked if it has no `askShown`. */
   readonly terminal: Terminal;
@@ -75,7 +56,7 @@ interface Question<T> {
 const newKey = 'new';
 
 /** Asks for everything, in order, without writing anything. @throws UsageError, ClientError */
-export async function askAll(asking: Asking): Promise<Answers> {
+export async function askAll(asking: Asking) {
   const { given, old } = asking;
   const url = await answerTo(asking, {
     text: 'Address of the service',
@@ -87,8 +68,15 @@ export async function askAll(asking: Asking): Promise<Answers> {
   const about = await asking.about(url);
   const isSet = (given.visa ?? old.visa_file) !== undefined;
   const visa_file = about?.login && !isSet ? undefined : await askVisa(asking);
-  const wantsUser = about?.basicRequired !== false || given.username !== undefined || old.username !== undefined;
-  const username = wantsUser ? await askUsername(asking) : undefined;
+  const user = {
+    text: 'User name',
+    option: '--username',
+    given: given.username,
+    suggested: old.username,
+    check: (answer: string, source: string) => (answer === '' ? undefined : checkedUsername(source, answer)),
+  };
+  const wantsUser = about?.basicRequired !== false || (user.given ?? user.suggested) !== undefined;
+  const username = wantsUser ? await answerTo(asking, user) : undefined;
   const { password_file, ...typed } = username === undefined ? {} : await askPassword(asking, username);
   const settings = { url, visa_file, username, password_file };
   return { settings, ...typed, about, ...(await askKey(asking)) };
@@ -108,17 +96,6 @@ async function askVisa(asking: Asking): Promise<string> {
       await checkedVisa(source, await readSecretFile(source, file));
       return file;
     },
-  });
-}
-
-async function askUsername(asking: Asking): Promise<string | undefined> {
-  const { given, old } = asking;
-  return await answerTo(asking, {
-    text: 'User name',
-    option: '--username',
-    given: given.username,
-    suggested: old.username,
-    check: (answer, source) => (answer === '' ? undefined : checkedUsername(source, answer)),
   });
 }
 
@@ -153,10 +130,11 @@ async function untilUsable<T>(
   }
 }
 
-type Password = Pick<ConfigFile, 'password_file'> & Pick<Answers, 'typedPassword'>;
-
-async function askPassword({ given, old, ...asking }: Asking, username: string): Promise<Password> {
-  const { ask, askShown, folder } = asking.terminal;
+async function askPassword(
+  { given, old, ...asking }: Asking,
+  username: string,
+): Promise<Pick<ConfigFile, 'password_file'> & { readonly typedPassword?: string }> {
+  const { ask, folder } = asking.terminal;
   if (given.passwordFile !== undefined) {
     const password_file = pathOf({ value: given.passwordFile, folder });
     await readSecretFile('--password-file', password_file);
@@ -164,7 +142,7 @@ async function askPassword({ given, old, ...asking }: Asking, username: string):
   }
   const isKept = old.username === username && old.password_file !== undefined && (await exists(old.password_file));
   const kept = isKept ? { password_file: old.password_file } : {};
-  if (ask === undefined || askShown === undefined) return kept;
+  if (ask === undefined) return kept;
   return await untilUsable(asking, async () => {
     const enter = isKept ? 'keep the one you have' : 'be asked for it each time';
     const typedPassword = await ask(`Password (not shown; Enter: ${enter}): `);
@@ -173,7 +151,7 @@ async function askPassword({ given, old, ...asking }: Asking, username: string):
   });
 }
 
-async function askKey(asking: Asking): Promise<Pick<Answers, 'keyFile' | 'newKey'>> {
+async function askKey(asking: Asking) {
   const { given, old, terminal } = asking;
   const { folder, askShown } = terminal;
   if (given.generateKey !== undefined) return await planKey(asking, given.generateKey);
@@ -200,7 +178,8 @@ async function askKey(asking: Asking): Promise<Pick<Answers, 'keyFile' | 'newKey
   return { keyFile: keyFile || undefined, newKey: undefined };
 }
 
-async function planKey(asking: Asking, given: string | undefined): Promise<Pick<Answers, 'keyFile' | 'newKey'>> {
+/** @returns also the passphrase of a pair of keys to make; `undefined`: without protection */
+async function planKey(asking: Asking, given: string | undefined) {
   const { folder } = asking.terminal;
   const taken = async (name: string) => {
     const { privateKey, publicKey } = keyPairFiles(pathOf({ value: name, folder }));

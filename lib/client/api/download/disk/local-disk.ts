@@ -63,11 +63,7 @@ export async function makeFolder(path: string, mode = 0o777): Promise<void> {
   });
 }
 
-/**
- * Makes folders below a folder, one in the other, and goes through no link.
- * @returns the path of the last one
- * @throws LocalDiskError
- */
+/** Makes folders below a folder, through no link. @returns the path of the last one @throws LocalDiskError */
 export async function makeFoldersIn(folder: string, names: readonly string[]): Promise<string> {
   let path = folder;
   for (const name of names) {
@@ -77,20 +73,15 @@ export async function makeFoldersIn(folder: string, names: readonly string[]): P
       const found = await lstat(here).catch(() => undefined);
       if (found?.isDirectory()) return;
       if (found === undefined) throw error;
-      throw new LocalDiskError(
-        `${here} is ${found.isSymbolicLink() ? 'a symbolic link' : 'a file'}, and not a folder`,
-        {
-          remedy: 'Move it away, or choose another folder with --output.',
-        },
-      );
+      const what = found.isSymbolicLink() ? 'a symbolic link' : 'a file';
+      const remedy = 'Move it away, or choose another folder with --output.';
+      throw new LocalDiskError(`${here} is ${what}, and not a folder`, { remedy });
     });
   }
   return path;
 }
 
-/**
- * Brings the names of a folder to the disk. Windows and some network file systems cannot: there, a crash can take a name back.
- */
+/** Brings the names of a folder to the disk. Where the system cannot, a crash can take a name back. */
 export async function syncFolder(folder: string): Promise<void> {
   try {
     await using handle = await open(folder, 'r');
