@@ -58,7 +58,7 @@ export async function noVisa(): Promise<never> {
 export function addressOf({ proxyUrl }: { readonly proxyUrl: URL | undefined }): URL {
   if (proxyUrl) return withSlash(proxyUrl);
   throw new ClientError('usage', 'no address of the service is set', {
-    remedy: 'data-out setup asks for it; or give it with --url or DATA_OUT_URL.',
+    remedy: 'Give it with --url or DATA_OUT_URL. Researchers can store it with data-out setup.',
   });
 }
 

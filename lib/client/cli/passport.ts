@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { systemTiming } from '../../common/timing.ts';
@@ -30,6 +31,8 @@ export async function replaceSignIn(
   { visas, renewal }: { visas?: readonly DecodedVisa[] | undefined; renewal?: EarlierSignIn | undefined },
   terminal: Terminal,
 ): Promise<EarlierSignIn | undefined> {
+  // Nothing is to be removed, and the folder may not be writable.
+  if (!visas && ![passportFile, renewalFile(passportFile)].some((file) => existsSync(file))) return undefined;
   await makeFolder(dirname(passportFile), 0o700);
   await using _lock = await renewalLock(passportFile, terminal);
   const before = await renewalOf(passportFile);

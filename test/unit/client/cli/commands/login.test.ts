@@ -199,6 +199,11 @@ describe('expired visas of a sign-in', () => {
   });
 });
 
+test('logout without a sign-in writes nothing', async () => {
+  expect((await run('logout')).stdout.toString()).toBe('You were not signed in\n');
+  expect(await readdir(world.at('.'), { recursive: true })).not.toContain('.config/data-out');
+});
+
 test('logout removes everything and ends the sign-in', async () => {
   await run('login', '--keep');
   expect((await run('logout')).stdout.toString()).toBe('Signed out\n');
