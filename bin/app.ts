@@ -8,7 +8,7 @@ import { disarmUnbundled, repository } from '../lib/infra/functions/bundling.ts'
 import { securityPacks } from '../lib/infra/security/packs.ts';
 import { addStacks, warnThatNoIssuerIsTrusted } from '../lib/infra/stacks.ts';
 import { leftOutKeys, parseTrustedIssuers, smokeIssuerFault, type TrustedIssuers } from '../lib/visas/index.ts';
-import { type OperatorSettings, operatorSettings } from './operator-settings.ts';
+import { operatorSettings } from './operator-settings.ts';
 import { settings as defaults } from './settings.ts';
 
 async function main(): Promise<void> {
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
 }
 
 /** A fresh clone must not deploy the defaults over a deployment that has settings. @throws SettingsError */
-async function filesToDeploy(): Promise<OperatorSettings> {
+async function filesToDeploy() {
   const own = await operatorSettings();
   if (own.missing.length === 0) return own;
   throw new SettingsError(

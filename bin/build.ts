@@ -18,18 +18,15 @@ const program = new Command('npm run build --')
   .option('--executables', 'the client as one file for each platform, with Node.js in it')
   .addOption(new Option('--platform <name...>', 'the executables of some platforms').choices(platforms))
   .action(async ({ executables, platform }: Choices) => {
-    if (executables || platform) await makeExecutables(platform ?? platforms);
-    else await buildPackage(join(root, 'dist/package'));
+    if (!executables && !platform) return await buildPackage(join(root, 'dist/package'));
+    const chosen = platform ?? platforms;
+    const folder = join(root, 'dist/executables');
+    await buildExecutables(folder, chosen);
+    for (const each of chosen) {
+      const path = join(folder, executableName(each));
+      process.stdout.write(`${path}: ${Math.round((await stat(path)).size / 1e6)} MB\n`);
+    }
   });
-
-async function makeExecutables(chosen: readonly Platform[]): Promise<void> {
-  const folder = join(root, 'dist/executables');
-  await buildExecutables(folder, chosen);
-  for (const platform of chosen) {
-    const path = join(folder, executableName(platform));
-    process.stdout.write(`${path}: ${Math.round((await stat(path)).size / 1e6)} MB\n`);
-  }
-}
 
 await program.parseAsync().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

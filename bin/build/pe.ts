@@ -1,7 +1,6 @@
 /**
  * A Windows program without its signature (PE format, "Attribute Certificate Table"). The signature stands at the end of the
  * file and would no longer fit after a change.
- *
  * @param file a 64-bit program
  */
 export function withoutSignature(file: Buffer): Buffer {

@@ -7,7 +7,6 @@ const noLibraries = new Set(['node', 'modules', 'napi']);
 /**
  * The parts of an executable as CycloneDX 1.6: the packages in the bundle, and Node.js with its libraries. It has neither a
  * time nor a random number, so that the same commit gives the same bytes.
- *
  * @param versions those of the Node.js that is in the executable, as `process.versions` has them
  */
 export function sbomOf(packages: readonly BundledPackage[], versions: Readonly<NodeJS.ProcessVersions>): object {

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { withoutReferences } from '../../lib/common/json-references.ts';
+import { markdownTable } from './table.ts';
 
 const docs = join(import.meta.dirname, '../../docs');
 /** Where the page stands in this tree. */
@@ -35,22 +37,17 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-type Row = Readonly<Record<string, string>>;
-
 /** A table of the page, between `<!-- openapi: <document> <kind> <of what> -->` and `<!-- end -->`. */
 const table = /(<!-- openapi: (\S+) (\S+) (.+?) -->\n)[\s\S]*?(<!-- end -->)/g;
 
 /**
  * The page with its tables made again from `docs/openapi/`. All other text stays as it is.
- *
  * @throws Error when a table is about something that its document lacks
  */
 export function apiPage(page: string): string {
   return page.replace(table, (_, begin: string, name: string, kind: string, of: string, end: string) => {
-    const rows = rowsOf(readDocument(name), kind, of);
-    const titles = Object.keys(rows[0] ?? {});
-    const lines = [titles, titles.map(() => '---'), ...rows.map((row) => Object.values(row))];
-    return `${begin}${lines.map((cells) => `| ${cells.join(' | ')} |\n`).join('')}${end}`;
+    const titles = [kind === 'fields' ? 'field' : 'parameter', 'value', 'meaning'];
+    return `${begin}${markdownTable(titles, rowsOf(readDocument(name), kind, of))}${end}`;
   });
 }
 
@@ -59,47 +56,32 @@ function readDocument(name: string): Document {
   return withoutReferences(document, document) as Document;
 }
 
-/** `value` with each `$ref` in it replaced by the part of `document` that it names. */
-function withoutReferences(value: unknown, document: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((one) => withoutReferences(one, document));
-  if ('$ref' in value) {
-    const names = String(value.$ref).split('/').slice(1);
-    const named = names.reduce((part, name) => (part as Record<string, unknown>)[name], document);
-    return withoutReferences(named, document);
-  }
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutReferences(one, document)]));
-}
-
-/** Cells by the title of their column. Parameters that differ in nothing but their names share a row. */
-function rowsOf({ paths, components }: Document, kind: string, of: string): readonly Row[] {
+function rowsOf({ paths, components }: Document, kind: string, of: string): readonly (readonly string[])[] {
   if (kind === 'fields') {
     const properties = components.schemas[of]?.properties ?? unknown(of);
-    return Object.entries(properties).map(([field, schema]) => ({ field: code(field), ...described(schema) }));
+    return Object.entries(properties).map(([field, schema]) => [code(field), ...described(schema)]);
   }
   const [method = '', path = ''] = of.split(' ');
   const { parameters = [], [method.toLowerCase()]: operation = unknown(of) } = paths[path] ?? unknown(of);
   if (kind !== 'parameters') return unknown(kind);
-  const rows = new Map<string, Row>();
-  for (const { name, in: place, schema, description } of [...parameters, ...(operation.parameters ?? [])]) {
-    if (place === 'path') continue;
-    const row = described({ ...schema, ...(description !== undefined && { description }) });
-    const key = JSON.stringify(row);
-    const alike = rows.get(key)?.parameter;
-    rows.set(key, { parameter: alike === undefined ? code(name) : `${alike}, ${code(name)}`, ...row });
-  }
-  return [...rows.values()];
+  return [...parameters, ...(operation.parameters ?? [])]
+    .filter((each) => each.in !== 'path')
+    .map(({ name, schema, description = schema.description ?? '' }) => [
+      code(name),
+      ...described({ ...schema, description }),
+    ]);
 }
 
-function described({ anyOf, type = anyOf && ['string', 'null'], format, const: only, ...schema }: Schema): Row {
+/** Value and meaning. */
+function described({ anyOf, type = anyOf && ['string', 'null'], format, const: only, ...schema }: Schema) {
   const { enum: values, minLength, maxLength } = schema;
   const literals = only === undefined ? values : [only];
   const length = maxLength === undefined ? '' : `, ${minLength ?? 0}–${maxLength.toLocaleString('en')} characters`;
   const usual = schema.default === undefined ? '' : ` Default: ${code(schema.default)}.`;
-  return {
-    value: literals?.map(code).join(', ') ?? `${[type].flat().join(' or ')}${format ? ` (${format})` : ''}${length}`,
-    meaning: `${schema.description ?? ''}${usual}`,
-  };
+  return [
+    literals?.map(code).join(', ') ?? `${[type].flat().join(' or ')}${format ? ` (${format})` : ''}${length}`,
+    `${schema.description ?? ''}${usual}`,
+  ];
 }
 
 function code(value: unknown): string {

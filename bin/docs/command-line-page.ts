@@ -8,6 +8,7 @@ import { systemTiming } from '../../lib/common/timing.ts';
 import { opsProgram } from '../../lib/ops/program.ts';
 import { exitCodeLines } from '../../lib/terminal/exit-codes.ts';
 import { processTerminal } from '../../lib/terminal/process-terminal.ts';
+import { markdownTable } from './table.ts';
 
 export const commandLinePagePath = join(import.meta.dirname, '../../docs/command-line.md');
 
@@ -32,8 +33,8 @@ export async function commandLinePage(page: string): Promise<string> {
 }
 
 function settings(): string {
-  const rows = Object.entries(variables).map(([key, names]) => `| \`${key}\` | \`${names.join('`, `')}\` |\n`);
-  return `| \`config.toml\` | environment |\n| --- | --- |\n${rows.join('')}`;
+  const rows = Object.entries(variables).map(([key, names]) => [`\`${key}\``, `\`${names.join('`, `')}\``]);
+  return markdownTable(['`config.toml`', 'environment'], rows);
 }
 
 function exitCodes(): string {

@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import * as z from 'zod';
 import { settingsSchema } from '../../lib/infra/settings.ts';
 import { settings } from '../settings.ts';
+import { markdownTable } from './table.ts';
 
 export const settingsPagePath = join(import.meta.dirname, '../../docs/settings.md');
 
@@ -24,23 +25,19 @@ export function settingsPage(page: string): string {
       left.delete(name);
       return [...rowsOf(name, type, (settings as Readonly<Record<string, unknown>>)[name])];
     });
-    const lines = [titles, titles.map(() => '---'), ...joined(rows)];
-    return `${begin}${lines.map((cells) => `| ${cells.join(' | ')} |\n`).join('')}${end}`;
+    return `${begin}${markdownTable(['setting', 'value', 'default', 'meaning'], rows)}${end}`;
   });
   if (left.size > 0) throw new Error(`the page lacks ${[...left.keys()].join(', ')}`);
   return made;
 }
 
-const titles = ['setting', 'value', 'default', 'meaning'];
-type Row = readonly [name: string, value: string, fallback: string, meaning: string];
-
-function* rowsOf(name: string, type: z.ZodType, usual: unknown): Generator<Row> {
+function* rowsOf(name: string, type: z.ZodType, usual: unknown): Generator<readonly string[]> {
   const { description = '', fallback } = said(type);
   const inner = type instanceof z.ZodOptional ? (type.unwrap() as z.ZodType) : type;
   const parts = inner instanceof z.ZodUnion && said(inner).expected === undefined ? inner.options : [inner];
   const objects = parts.filter((part) => part instanceof z.ZodObject);
   if (objects.length === 0 || description !== '')
-    yield [name, takenBy(inner), defaultOf(inner, usual, fallback), description];
+    yield [`\`${name}\``, takenBy(inner), defaultOf(inner, usual, fallback), description];
   for (const [field, part] of objects.flatMap(({ shape }) => Object.entries<z.ZodType>(shape))) {
     yield* rowsOf(`${name}.${field}`, part, (usual as Readonly<Record<string, unknown>> | undefined)?.[field]);
   }
@@ -61,16 +58,6 @@ function defaultOf(type: z.ZodType, usual: unknown, fallback: string | number = 
   if (type instanceof z.ZodObject) return String(fallback);
   const value = usual ?? fallback;
   return type.safeParse(value).success ? `\`${inspect(value)}\`` : String(value);
-}
-
-/** Rows that differ in nothing but their names share one. */
-function joined(rows: readonly Row[]): readonly (readonly string[])[] {
-  const names = new Map<string, string[]>();
-  for (const [name, ...cells] of rows) {
-    const key = cells.join(' | ');
-    names.set(key, [...(names.get(key) ?? []), `\`${name}\``]);
-  }
-  return [...names].map(([cells, alike]) => [alike.join(', '), cells]);
 }
 
 if (import.meta.main) writeFileSync(settingsPagePath, settingsPage(readFileSync(settingsPagePath, 'utf8')));

@@ -8,55 +8,47 @@ import type { Failure } from '../terminal/failure.ts';
 import { CatalogueConflictError } from './catalogue/writer.ts';
 import { SecretChangedError } from './stores/json-secret.ts';
 
-/** Codes of the operator's tool alone, with their exit codes; every other code comes from `lib/errors.ts`. */
-const ownExitCodes = {
-  conflict: exitCodes.conflict,
-  partial: exitCodes.partial,
-  too_large: exitCodes.usage,
-  unusable_input: exitCodes.usage,
-  verification_failed: exitCodes.unexpected,
-} as const;
-
 /**
- * Why a retirement stopped, by the class of exit codes, which says what an operator does next.
- * `docs/retire-release.md` has the same table.
+ * Codes of the operator's tool alone, by the class of exit codes, which says what an operator does next. Every other code comes
+ * from `lib/errors.ts`. `docs/retire-release.md` has those of a retirement.
  */
-const retirementCodes = {
-  usage: ['replacement_equal', 'tag_mismatch', 'not_confirmed'],
+const codesByExit = {
+  usage: ['too_large', 'unusable_input', 'replacement_equal', 'tag_mismatch', 'not_confirmed'],
   denied: ['token_refused', 'scope_missing', 'access_denied'],
   notFound: [
     ...(['package_not_found', 'repository_not_found', 'version_not_found', 'release_not_found'] as const),
     'replacement_missing',
   ],
-  partial: ['not_marked', 'not_proven'],
+  partial: ['partial', 'not_marked', 'not_proven'],
   unavailable: ['rate_limited', 'server_error', 'network_failure'],
+  unexpected: ['verification_failed'],
   conflict: [
     ...(['refused', 'ambiguous_version', 'ambiguous_release', 'other_tags', 'too_many_downloads'] as const),
-    ...(['last_version', 'replacement_broken', 'tag_protected', 'changed_meanwhile', 'moved'] as const),
+    ...(['conflict', 'last_version', 'replacement_broken', 'tag_protected', 'changed_meanwhile', 'moved'] as const),
     'unexpected_answer',
   ],
 } as const;
-export type RetirementErrorCode = (typeof retirementCodes)[keyof typeof retirementCodes][number];
+type ExitClass = keyof typeof codesByExit;
+export type OpsErrorCode = (typeof codesByExit)[ExitClass][number];
 
 /** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
 export class OpsError extends Error {
   override readonly name = 'OpsError';
-  readonly code: keyof typeof ownExitCodes | RetirementErrorCode;
-  constructor(code: OpsError['code'], message: string, options: { cause?: unknown } = {}) {
+  readonly code: OpsErrorCode;
+  constructor(code: OpsErrorCode, message: string, options: { cause?: unknown } = {}) {
     super(message, options);
     this.code = code;
   }
 
   get exitCode(): number {
-    for (const [kind, codes] of Object.entries(retirementCodes)) {
-      if (codes.some((code) => code === this.code)) return exitCodes[kind as keyof typeof retirementCodes];
-    }
-    return ownExitCodes[this.code as keyof typeof ownExitCodes];
+    const classes = Object.keys(codesByExit) as ExitClass[];
+    const found = classes.find((each) => codesByExit[each].some((code) => code === this.code));
+    return exitCodes[found ?? 'unexpected'];
   }
 }
 
 /** Whether an error has one of these codes. */
-export function hasCode(error: unknown, ...codes: readonly OpsError['code'][]): error is OpsError {
+export function hasCode(error: unknown, ...codes: readonly OpsErrorCode[]): error is OpsError {
   return error instanceof OpsError && codes.includes(error.code);
 }
 

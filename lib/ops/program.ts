@@ -16,31 +16,11 @@ import { type CommandContext, type Connect, type Open, openSession } from './com
 import { registerVisa } from './commands/visa.ts';
 import { opsFailure } from './errors.ts';
 
-/** In the order of `--help`. */
-const registrations: readonly ((program: Command, open: Open) => void)[] = [
-  registerArchive,
-  registerDataset,
-  registerLogins,
-  registerArchiveKey,
-  registerOutbox,
-  registerAudit,
-  registerExports,
-  registerErase,
-  registerVisa,
-  registerServerFile,
-  registerRetireRelease,
-];
-
 const help = `Target:
   Without --aws: the local engine, found by --connection, else $DATA_OUT_CONNECTION, else .local/connection.json.
   With --aws: the deployed stacks, with the credentials that the AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...).`;
 
-/**
- * Run the operator's tool.
- * @param argv the arguments alone, without the names of the interpreter and the script
- * @param version for `--version`
- * @returns the exit code, see `exitCodes`
- */
+/** Run the operator's tool. @param argv the arguments alone. @returns the exit code, see `exitCodes` */
 export async function runOps(
   argv: readonly string[],
   terminal: Terminal,
@@ -73,7 +53,18 @@ export function opsProgram(context: CommandContext, version?: string): Command {
         .option('--stage <stage>', 'the setting stage of private/settings.ts (with --aws)')
         .option('--region <region>', 'AWS region (with --aws; default: $AWS_REGION, else from the profile)'),
     (program) => {
-      for (const register of registrations) register(program, open);
+      // In the order of `--help`.
+      registerArchive(program, open);
+      registerDataset(program, open);
+      registerLogins(program, open);
+      registerArchiveKey(program, open);
+      registerOutbox(program, open);
+      registerAudit(program, open);
+      registerExports(program, open);
+      registerErase(program, open);
+      registerVisa(program, open);
+      registerServerFile(program, open);
+      registerRetireRelease(program, open);
     },
   );
 }

@@ -27,15 +27,10 @@ import { readStackOutputs } from './stores/stacks.ts';
 /** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
 const localPatience = 3000;
 
-/** Options that every command takes, before or after its own. */
-export interface GlobalOptions {
-  /** Work on a deployed stack. @default - the local engine */
-  readonly aws?: boolean | undefined;
-  /** The local engine's connection file. */
-  readonly connection?: string | undefined;
-  readonly stage?: string | undefined;
-  readonly region?: string | undefined;
-}
+/** Options that every command takes, before or after its own. `aws`: a deployed stack, not the local engine. */
+export type GlobalOptions = {
+  readonly [Name in 'connection' | 'stage' | 'region']?: string | undefined;
+} & { readonly aws?: boolean | undefined };
 
 /** Where one deployment is, and how its AWS services are reached. */
 export interface Deployment {

@@ -88,8 +88,9 @@ export async function addFile(
   };
   await enter(target, file, request);
   return {
-    ...outcome(file, plain.digest),
-    archivedSha256: archived.digest,
+    ...{ fileId, datasetId: request.datasetId, path: request.path },
+    ...{ decryptedSize: plain.size, sha256: plain.digest },
+    ...{ archivedSize: size, archivedSha256: archived.digest },
     status: 'added',
   };
 }
@@ -106,10 +107,7 @@ async function prepare(request: AddFileRequest): Promise<SplitContainer> {
 }
 
 /** The same bytes, reported to `onRead`. A file that grows or shrinks while it is read is refused. */
-async function* counted(
-  source: AsyncIterable<Uint8Array>,
-  { input, onRead }: AddFileRequest,
-): AsyncGenerator<Uint8Array> {
+async function* counted(source: AsyncIterable<Uint8Array>, { input, onRead }: AddFileRequest) {
   let read = 0;
   for await (const chunk of source) {
     read += chunk.length;
@@ -127,20 +125,17 @@ async function linkKnown(
   container: SplitContainer,
   { datasetId, path }: AddFileRequest,
 ): Promise<AddedFile> {
-  const { fileId } = known;
-  const taken = (by: string) =>
-    new OpsError(
-      'conflict',
-      `file id ${fileId} is taken by a file ${by}: data-out-ops archive show ${fileId} shows it`,
-    );
+  const { fileId, decryptedFileSize: decryptedSize, archiveFileSize: archivedSize } = known;
+  const remedy = `data-out-ops archive show ${fileId} shows it`;
+  const taken = (by: string) => new OpsError('conflict', `file id ${fileId} is taken by a file ${by}: ${remedy}`);
   if (known.submissionFilePath !== path) throw taken('of another path');
   if (known.unencryptedSha256 === undefined) throw taken('whose SHA-256 the catalogue does not have');
   for await (const _ of container.body);
   const sha256 = container.plain.digest;
   if (known.unencryptedSha256 !== sha256) throw taken('of other content');
   const there = known.datasetIds.includes(datasetId);
-  if (!there) await catalogue.addToDataset(known.fileId, datasetId);
-  return { ...outcome({ ...known, datasetId }, sha256), status: there ? 'unchanged' : 'linked' };
+  if (!there) await catalogue.addToDataset(fileId, datasetId);
+  return { fileId, datasetId, path, decryptedSize, sha256, archivedSize, status: there ? 'unchanged' : 'linked' };
 }
 
 /** Enter the file in the catalogue, or remove its body. */
@@ -163,23 +158,6 @@ async function enter(
     await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
     throw error;
   }
-}
-
-function outcome(
-  file: Pick<
-    ArchiveRegistration,
-    'fileId' | 'datasetId' | 'submissionFilePath' | 'decryptedFileSize' | 'archiveFileSize'
-  >,
-  sha256: string,
-) {
-  return {
-    fileId: file.fileId,
-    datasetId: file.datasetId,
-    path: file.submissionFilePath,
-    decryptedSize: file.decryptedFileSize,
-    sha256,
-    archivedSize: file.archiveFileSize,
-  };
 }
 
 /** A stable id that is not in the catalogue yet. */

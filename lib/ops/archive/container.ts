@@ -11,7 +11,7 @@ import {
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { keyHashOf } from '../../service/stores/archive-keys.ts';
 import { OpsError } from '../errors.ts';
-import { Counter, peek, tee } from './streams.ts';
+import { Counter, tee } from './streams.ts';
 
 /** A Crypt4GH container for an archive key, taken apart. */
 export interface SplitContainer {
@@ -30,15 +30,26 @@ const magic = Buffer.from('crypt4gh');
 
 /** Whether a source begins like a Crypt4GH container (the magic number, Crypt4GH 1.0 § 2.2), and all of its bytes. */
 export async function lookAt(source: AsyncIterable<Uint8Array>) {
-  const { start, bytes } = await peek(source, magic.length);
-  return { isContainer: magic.equals(start.subarray(0, magic.length)), bytes };
+  const iterator = source[Symbol.asyncIterator]();
+  let start = Buffer.alloc(0);
+  while (start.length < magic.length) {
+    const { value, done } = await iterator.next();
+    if (done) break;
+    start = Buffer.concat([start, value]);
+  }
+  async function* bytes() {
+    try {
+      if (start.length > 0) yield start;
+      yield* { [Symbol.asyncIterator]: () => iterator };
+    } finally {
+      await iterator.return?.();
+    }
+  }
+  return { isContainer: magic.equals(start.subarray(0, magic.length)), bytes: bytes() };
 }
 
 /** Encrypt a plaintext to an archive key, with its own data key. */
-export function encryptForArchive(
-  bytes: AsyncIterable<Uint8Array>,
-  { publicKey }: Pick<ArchiveKey, 'publicKey'>,
-): SplitContainer {
+export function encryptForArchive(bytes: AsyncIterable<Uint8Array>, { publicKey }: ArchiveKey): SplitContainer {
   const dataKey = new Uint8Array(randomBytes(32));
   const plain = new Counter();
   return {
@@ -56,10 +67,7 @@ export function encryptForArchive(
  * @throws OpsError `unusable_input` when no archive key opens the header, `too_large` for a header beyond the limit
  * @throws Crypt4ghError for a malformed container; while the body is read, for a body that does not decrypt
  */
-export async function splitForArchive(
-  bytes: AsyncIterable<Uint8Array>,
-  keys: readonly ArchiveKey[],
-): Promise<SplitContainer> {
+export async function splitForArchive(bytes: AsyncIterable<Uint8Array>, keys: readonly ArchiveKey[]) {
   const { header, body } = await splitContainer(bytes);
   if (header.length > limits.headerBytes) {
     throw new OpsError('too_large', `the Crypt4GH header has ${header.length} bytes, more than ${limits.headerBytes}`);
@@ -88,8 +96,6 @@ function openWithOne(header: Uint8Array, keys: readonly ArchiveKey[]) {
     }
   }
   const count = keys.length === 1 ? 'the archive key' : `any of the ${keys.length} archive keys`;
-  throw new OpsError(
-    'unusable_input',
-    `the file is a Crypt4GH container, but not for ${count}: encrypt it to this archive`,
-  );
+  const message = `the file is a Crypt4GH container, but not for ${count}: encrypt it to this archive`;
+  throw new OpsError('unusable_input', message);
 }

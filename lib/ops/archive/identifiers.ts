@@ -26,15 +26,12 @@ export function checkIdentifier(
   }
   if (value.startsWith(otherPrefix[kind])) throw usageError(source, `${value} is an identifier of another kind`);
   if (value.startsWith(smokeIdPrefix)) {
-    throw usageError(
-      source,
-      `${value} is an id of a smoke test, and a smoke test deletes what begins so: choose another`,
-    );
+    const message = `${value} is an id of a smoke test, and a smoke test deletes what begins so: choose another`;
+    throw usageError(source, message);
   }
   if (patterns[kind].test(value)) return value;
-  throw usageError(
-    source,
-    `${value} is not a ${kind} id of this archive, whose ids match ${patterns[kind].source}`,
-    'Correct the id. For ids of another form, the operator changes the setting "identifiers" and deploys again.',
-  );
+  const remedy =
+    'Correct the id. For ids of another form, the operator changes the setting "identifiers" and deploys again.';
+  const message = `${value} is not a ${kind} id of this archive, whose ids match ${patterns[kind].source}`;
+  throw usageError(source, message, remedy);
 }

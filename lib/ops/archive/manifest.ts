@@ -25,7 +25,6 @@ const columns = { required: ['path'], optional: ['file_id', 'submission_path', '
 /**
  * The files that a manifest names, see `parseCsv`: the columns `path`, and optionally `file_id` (an empty one: a new local id),
  * `submission_path` (the path that researchers see; an empty one: `path`) and `dataset` (an empty one: `datasetId`).
- *
  * @param choices.root folder of its paths. @default - the working folder
  * @param choices.onFault gets each of several wrong lines
  * @throws UsageError that names line and column of the one wrong line, or says how many are wrong; `not_found`: nothing was added
@@ -48,27 +47,24 @@ export async function sourcesOfManifest(
   }
   const real = new Set<string>();
   const files: SourceFile[] = [];
-  const take = async ({ where, name, fileId, datasetId, ...row }: ManifestRow) => {
-    checkIdentifier(where('dataset'), datasetId, 'dataset', choices.patterns);
-    if (fileId !== undefined) checkIdentifier(where('file_id'), fileId, 'file', choices.patterns);
-    const path = checkPath(where(row.path === name ? 'path' : 'submission_path'), row.path);
-    const file = join(top, name);
-    const link = await linkBelow(top, file, real);
-    if (link !== undefined) {
-      const remedy = 'Replace the link by the file itself, or name the folder that the paths begin at.';
-      throw usageError(where('path'), `${link} is a symbolic link`, remedy);
-    }
-    const stats = await statOf(file, name).catch((error: unknown) => {
-      throw usageError(where('path'), error instanceof Error ? error.message : String(error));
-    });
-    if (!stats.isFile()) throw usageError(where('path'), `${name} is not a regular file`);
-    files.push({ label: name, file, size: stats.size, path, datasetId, fileId });
-  };
-  const rows = manifestRows(await readFile(absolute), manifest, choices.datasetId);
   const faults: UsageError[] = [];
-  for (const row of rows) {
+  for (const row of manifestRows(await readFile(absolute), manifest, choices.datasetId)) {
     try {
-      await take(row());
+      const { where, name, path, fileId, datasetId } = row();
+      checkIdentifier(where('dataset'), datasetId, 'dataset', choices.patterns);
+      if (fileId !== undefined) checkIdentifier(where('file_id'), fileId, 'file', choices.patterns);
+      checkPath(where(path === name ? 'path' : 'submission_path'), path);
+      const file = join(top, name);
+      const link = await linkBelow(top, file, real);
+      if (link !== undefined) {
+        const remedy = 'Replace the link by the file itself, or name the folder that the paths begin at.';
+        throw usageError(where('path'), `${link} is a symbolic link`, remedy);
+      }
+      const stats = await statOf(file, name).catch((error: unknown) => {
+        throw usageError(where('path'), error instanceof Error ? error.message : String(error));
+      });
+      if (!stats.isFile()) throw usageError(where('path'), `${name} is not a regular file`);
+      files.push({ label: name, file, size: stats.size, path, datasetId, fileId });
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
       faults.push(error);
@@ -82,8 +78,6 @@ export async function sourcesOfManifest(
   const message = `${faults.length} lines of ${manifest} are wrong, see above; nothing was added`;
   throw usageError('--manifest', message, [...remedies].join(' ') || undefined);
 }
-
-type ManifestRow = ReturnType<ReturnType<typeof manifestRows>[number]>;
 
 /** The rows, whose ids and paths are not checked yet. Each is read by its call. @throws UsageError that names line and column */
 export function manifestRows(bytes: Uint8Array, file: string, datasetId: string | undefined) {

@@ -25,7 +25,6 @@ export interface ReencryptOptions {
 /**
  * Re-encrypt the stored header of every file to the newest key of the archive; bodies stay as they are. Files whose header is
  * for that key are left alone, so the same call resumes after a failure.
- *
  * @param keys the archive's keys, newest first
  * @returns how many headers were changed
  * @throws OpsError `partial` when no key opens some headers, or some changed meanwhile
@@ -54,10 +53,8 @@ export async function reencryptHeaders(
   });
   if ((changed + left) % reported > 0) onProgress(changed);
   if (left === 0) return changed;
-  throw new OpsError(
-    'partial',
-    `${left} of ${left + changed} headers are not for the newest key: look at the warnings, and give the same command again`,
-  );
+  const message = `${left} of ${left + changed} headers are not for the newest key`;
+  throw new OpsError('partial', `${message}: look at the warnings, and give the same command again`);
 }
 
 /**

@@ -21,10 +21,8 @@ export async function removeFile(
   if (released !== undefined) throw releasedError(fileId, released);
   const isWhole = datasetIds.every((id) => left.includes(id));
   if (isWhole && !bodies.holds(archiveLocation)) {
-    throw new OpsError(
-      'conflict',
-      `the body of ${fileId} is in ${archiveLocation}: remove the file where that bucket is filled`,
-    );
+    const message = `the body of ${fileId} is in ${archiveLocation}: remove the file where that bucket is filled`;
+    throw new OpsError('conflict', message);
   }
   const outcome = await catalogue.removeFile(removal);
   if (outcome === undefined) {

@@ -61,29 +61,6 @@ export async function* tee(
   await watching;
 }
 
-/** At least the first `length` bytes of a source, or all bytes of a shorter one, and then all of it, from the first byte on. */
-export async function peek(
-  source: AsyncIterable<Uint8Array>,
-  length: number,
-): Promise<{ readonly start: Uint8Array; readonly bytes: AsyncGenerator<Uint8Array> }> {
-  const iterator = source[Symbol.asyncIterator]();
-  let start = Buffer.alloc(0);
-  while (start.length < length) {
-    const { value, done } = await iterator.next();
-    if (done) break;
-    start = Buffer.concat([start, value]);
-  }
-  async function* bytes() {
-    try {
-      if (start.length > 0) yield start;
-      yield* { [Symbol.asyncIterator]: () => iterator };
-    } finally {
-      await iterator.return?.();
-    }
-  }
-  return { start, bytes: bytes() };
-}
-
 /** The same bytes until `signal` aborts. Then it throws the reason, even while the source is silent. */
 export async function* abortable(source: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]();

@@ -33,7 +33,6 @@ export class RdsErasure {
    * Take the person, the person's keys, the hashes of the visa and those of the person's containers out of the rows, the keys also out of rows
    * without a recipient. Which request, dataset and file a row is about stays. Then record the erasure, without the person.
    * Doing it again changes nothing.
-   *
    * @param erasureId UUID under which the audit trail has the erasure
    * @returns how many rows were changed
    */

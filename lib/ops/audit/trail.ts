@@ -2,15 +2,13 @@ import * as z from 'zod';
 import { camelRow, count, isoTime, timeFormat } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 
-/** Which rows; all conditions together. @default - all */
-export interface AuditFilter {
-  /** A UUID, in either case. */
-  readonly requestId?: string | undefined;
-  readonly datasetId?: string | undefined;
-  readonly fileId?: string | undefined;
-  /** Outbox prefix. A request that was rejected before its visa was verified has none. */
-  readonly recipient?: string | undefined;
-}
+/**
+ * Which rows; all conditions together. `recipient` is an outbox prefix, which a request that was rejected before its visa was
+ * verified does not have. @default - all
+ */
+export type AuditFilter = {
+  readonly [Name in 'requestId' | 'datasetId' | 'fileId' | 'recipient']?: string | undefined;
+};
 
 /** Rows of a page: each is below 2 KiB, so that a page stays below the 1 MiB of a result. */
 const pageSize = 400;
@@ -53,39 +51,33 @@ export class RdsAuditTrail {
   }
 
   /** At most `limit` rows, page after page. */
-  async *newest(filter: AuditFilter, limit: number): AsyncGenerator<AuditRow> {
+  async *newest({ requestId, datasetId, fileId, recipient }: AuditFilter, limit: number): AsyncGenerator<AuditRow> {
     let before: number | undefined;
     for (let left = limit; left > 0; ) {
-      const page: readonly AuditRow[] = await this.#page(filter, before, Math.min(left, pageSize));
+      const given = [
+        // The parameter is cast, not the column: the index has UUIDs.
+        ['request_id', requestId, 'request_id = cast(:request_id as uuid)'],
+        ['dataset_id', datasetId, 'dataset_id = :dataset_id'],
+        ['file_id', fileId, 'file_id = :file_id'],
+        ['recipient', recipient, 'recipient = :recipient'],
+        ['before', before, 'id < cast(:before as bigint)'],
+      ] as const;
+      const conditions = given.filter(([, value]) => value !== undefined);
+      const page: readonly AuditRow[] = await this.#db.query(
+        auditRow,
+        `select id, cast(request_id as text) as request_id, event, reason, archive_kind, dataset_id, file_id, recipient,
+           key_fingerprint, bytes, checksum, ${isoTime('recorded_at')} as recorded_at
+         from data_out.export_log
+         where ${['true', ...conditions.map(([, , condition]) => condition)].join(' and ')}
+         order by id desc
+         limit ${Math.min(left, pageSize)}`,
+        { ...timeFormat, ...Object.fromEntries(conditions.map(([name, value]) => [name, value ?? null])) },
+      );
       yield* page;
       const last = page.at(-1);
       if (!last || page.length < pageSize) return;
       before = last.id;
       left -= page.length;
     }
-  }
-
-  #page(filter: AuditFilter, before: number | undefined, limit: number): Promise<AuditRow[]> {
-    const { requestId, datasetId, fileId, recipient } = filter;
-    const given = [
-      // The parameter is cast, not the column: the index has UUIDs.
-      ['request_id', requestId, 'request_id = cast(:request_id as uuid)'],
-      ['dataset_id', datasetId, 'dataset_id = :dataset_id'],
-      ['file_id', fileId, 'file_id = :file_id'],
-      ['recipient', recipient, 'recipient = :recipient'],
-      ['before', before, 'id < cast(:before as bigint)'],
-    ] as const;
-    const conditions = given.filter(([, value]) => value !== undefined);
-    return this.#db.query(
-      auditRow,
-      `select id, cast(request_id as text) as request_id, event, reason, archive_kind, dataset_id, file_id, recipient,
-         key_fingerprint, bytes, checksum,
-         ${isoTime('recorded_at')} as recorded_at
-       from data_out.export_log
-       where ${['true', ...conditions.map(([, , condition]) => condition)].join(' and ')}
-       order by id desc
-       limit ${limit}`,
-      { ...timeFormat, ...Object.fromEntries(conditions.map(([name, value]) => [name, value ?? null])) },
-    );
   }
 }

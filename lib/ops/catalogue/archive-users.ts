@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { RdsArchiveUsers } from '../../service/catalogue/users.ts';
 import { camelRow, optional, pageSize } from '../../service/stores/rds/columns.ts';
-import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 import { pages } from './pages.ts';
 
 const listedUser = camelRow({
@@ -16,17 +15,10 @@ export type ListedUser = z.infer<typeof listedUser>;
 
 /** The central archive's users, as an operator changes them. */
 export class ArchiveUserWriter extends RdsArchiveUsers {
-  readonly #db: SqlExecutor;
-
-  constructor(db: SqlExecutor) {
-    super(db);
-    this.#db = db;
-  }
-
   /** All users, including disabled ones, in the order of their names, page after page. Without password hashes. */
   list(): AsyncGenerator<ListedUser> {
     const read = (after: string) =>
-      this.#db.query(
+      this.db.query(
         listedUser,
         `select username, to_char(created_at at time zone 'UTC', :time_format) as created_at,
            to_char(disabled_at at time zone 'UTC', :time_format) as disabled_at
@@ -39,7 +31,7 @@ export class ArchiveUserWriter extends RdsArchiveUsers {
 
   /** Add the user or replace the password hash; a disabled user becomes active again. */
   async save(username: string, passwordHash: string): Promise<void> {
-    await this.#db.execute(
+    await this.db.execute(
       `insert into data_out.archive_users (username, password_hash) values (:username, :password_hash)
        on conflict (username) do update set password_hash = excluded.password_hash, disabled_at = null`,
       { username, password_hash: passwordHash },
@@ -48,7 +40,7 @@ export class ArchiveUserWriter extends RdsArchiveUsers {
 
   /** Refuse the user's credentials from now on. */
   async disable(username: string): Promise<void> {
-    await this.#db.execute(
+    await this.db.execute(
       'update data_out.archive_users set disabled_at = coalesce(disabled_at, now()) where username = :username',
       { username },
     );

@@ -13,11 +13,6 @@ import { boundedPage, camelRow, count, nilUuid, optional, pageSize } from '../..
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 import { pages } from './pages.ts';
 
-/** A header as the column `sda.files.header` has it. */
-export function headerHex(header: Uint8Array): string {
-  return Buffer.from(header.buffer, header.byteOffset, header.byteLength).toString('hex');
-}
-
 /** The header of an archived file. */
 export interface StoredHeader {
   /** Stable id, `EGAF…`; the UUID of the row for a file that ingestion has not named yet. */
@@ -65,10 +60,7 @@ export class RdsArchiveHeaders {
     );
   }
 
-  /**
-   * All headers, page after page, but those for the keys `except`.
-   * @param except lower-case key hashes
-   */
+  /** All headers, page after page, but those for the keys `except`. @param except lower-case key hashes */
   async *stored(except: readonly string[] = []): AsyncGenerator<StoredHeader | DamagedHeader> {
     const read = (after: string) =>
       this.#db.query(
@@ -98,7 +90,6 @@ export class RdsArchiveHeaders {
   /**
    * Put another header in the place of the stored one, unless the column has changed since it was read. The same replacement
    * again changes nothing.
-   *
    * @returns whether the file has the new header
    */
   async replace({ rowId, digest }: StoredHeader, header: Uint8Array, newKeyHash: string): Promise<boolean> {
@@ -114,7 +105,7 @@ export class RdsArchiveHeaders {
          on conflict (key_hash) do nothing
        )
        select id from file`,
-      { id: rowId, digest, header: headerHex(header), key_hash: newKeyHash },
+      { id: rowId, digest, header: Buffer.from(header).toString('hex'), key_hash: newKeyHash },
     );
     return replaced.length > 0;
   }

@@ -1,8 +1,6 @@
 /**
- * The rows of a query, page after page.
- * @param start place before the first row
- * @param read the rows behind a place
- * @param placeOf where the next page begins
+ * The rows of a query, page after page, from the place `start` on: `read` gives the rows behind a place, and `placeOf` says where the
+ * next page begins.
  * @param full rows of a page behind which there may be another one
  */
 export async function* pages<Row>(

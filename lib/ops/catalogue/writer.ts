@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { limits } from '../../contract/limits.ts';
 import { DataOutError } from '../../errors.ts';
 import { newestEvent, newestEventFirst } from '../../service/catalogue/datasets.ts';
 import { isSqlError } from '../../service/stores/aws-failure.ts';
-import { idRow } from '../../service/stores/rds/columns.ts';
-import { headerHex } from './headers.ts';
+import { idRow, snakeCase } from '../../service/stores/rds/columns.ts';
+import type { SqlParameters } from '../../service/stores/rds/data-api.ts';
 import { RdsArchiveInventory } from './inventory.ts';
 
 /** The catalogue's facts about a file whose body is already in the archive bucket. Sizes in bytes. */
@@ -80,14 +79,9 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
   /**
    * Put a file into a dataset, in one statement, so that it is added as a whole or not at all. The same registration
    * again (same stable id, same body) replaces the first and leaves one row.
-   *
    * @throws CatalogueConflictError when the stable id has another body; nothing is changed.
-   * @throws RangeError when the header is over `limits.headerBytes`.
    */
-  async registerFile(file: ArchiveRegistration): Promise<void> {
-    if (file.header.length > limits.headerBytes) {
-      throw new RangeError(`expected a header of at most ${limits.headerBytes} bytes, got ${file.header.length}`);
-    }
+  async registerFile({ header, checksums, ...facts }: ArchiveRegistration): Promise<void> {
     const [entered] = await this.db.query(
       idRow,
       // The other parts select from "file", which is empty when its stable id has another body.
@@ -123,25 +117,16 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
        select cast(id as text) as stable_id
        from file`,
       {
-        key_hash: file.keyHash,
-        dataset_id: file.datasetId,
-        file_id: file.fileId,
-        submission_file_path: file.submissionFilePath,
-        submission_file_size: file.submissionFileSize ?? null,
-        archive_file_path: file.archiveFilePath,
-        archive_location: file.archiveLocation,
-        archive_file_size: file.archiveFileSize,
-        decrypted_file_size: file.decryptedFileSize,
-        header: headerHex(file.header),
-        checksums: { json: file.checksums },
+        ...(snakeCase({ submissionFileSize: null, ...facts }) as SqlParameters),
+        header: Buffer.from(header).toString('hex'),
+        checksums: { json: checksums },
       },
     );
-    if (!entered) throw new CatalogueConflictError(`file id ${file.fileId} is taken by a file with another body`);
+    if (!entered) throw new CatalogueConflictError(`file id ${facts.fileId} is taken by a file with another body`);
   }
 
   /**
    * Put a file of the catalogue into one more dataset, which is made when it is new. Doing it twice changes nothing.
-   *
    * @throws `not_found` when the catalogue has no such file; then no dataset is made
    */
   async addToDataset(fileId: string, datasetId: string): Promise<void> {
@@ -159,7 +144,6 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
   /**
    * Take a file, its checksums and its places in datasets out of the catalogue, in one statement with the audit row
    * `removed`. While a dataset that it would leave is released, nothing is changed.
-   *
    * @returns `undefined`: there is no such file, or it is released
    * @throws CatalogueConflictError when tables of an ingestion pipeline refer to the file; nothing is changed.
    */

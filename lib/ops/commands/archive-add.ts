@@ -60,8 +60,10 @@ export function registerArchiveAdd(archive: Command, open: Open): void {
 
 async function addTheFile(name: string, options: AddOptions, session: Session): Promise<void> {
   const { terminal, output, progress } = session;
+  const { fileId, size } = options;
   if (options.dataset === undefined) throw usageError('--dataset', 'expected the dataset id');
-  using input = await openInput(name, terminal, checkSize(options.size));
+  if (size !== undefined && !/^\d{1,15}$/.test(size)) throw usageError('--size', 'expected a number of bytes');
+  using input = await openInput(name, terminal, size === undefined ? undefined : Number(size));
   if (input.name === undefined && options.path === undefined) {
     throw usageError('--path', 'standard input has no name; give one');
   }
@@ -69,7 +71,6 @@ async function addTheFile(name: string, options: AddOptions, session: Session): 
   const target = await session.target();
   const { identifiers } = target;
   const datasetId = checkIdentifier('--dataset', options.dataset, 'dataset', identifiers);
-  const { fileId } = options;
   if (fileId === undefined) checkLocalIds('--file-id', identifiers);
   else checkIdentifier('--file-id', fileId, 'file', identifiers);
   const keys = await readArchiveKeys(target.archiveKeys);
@@ -83,18 +84,10 @@ async function addTheFile(name: string, options: AddOptions, session: Session): 
   if (fileId === undefined) output.note(`note: ${added.fileId} is a local id, not one of the central archive`);
 }
 
-async function addFiles(
-  root: string | undefined,
-  manifest: string,
-  options: AddOptions,
-  session: Session,
-): Promise<void> {
-  for (const [name, flag] of [
-    ['fileId', '--file-id'],
-    ['path', '--path'],
-    ['size', '--size'],
-  ] as const) {
-    if (options[name] !== undefined) throw usageError(flag, 'is for one file; for several, the manifest says it');
+async function addFiles(root: string | undefined, manifest: string, options: AddOptions, session: Session) {
+  const ofOneFile = { '--file-id': options.fileId, '--path': options.path, '--size': options.size };
+  for (const [flag, value] of Object.entries(ofOneFile)) {
+    if (value !== undefined) throw usageError(flag, 'is for one file; for several, the manifest says it');
   }
   if (root === '-') throw usageError('-', 'standard input is added alone, with --path');
   const parallel = Number(options.parallel);
@@ -126,14 +119,6 @@ async function addFiles(
 function checkLocalIds(source: string, { file }: IdentifierPatterns): void {
   const example = localFileId();
   if (file.test(example)) return;
-  throw usageError(
-    source,
-    `expected an id for each file: a local one such as ${example} does not match ${file.source}`,
-  );
-}
-
-function checkSize(value: string | undefined): number | undefined {
-  if (value === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(value)) throw usageError('--size', 'expected a number of bytes');
-  return Number(value);
+  const message = `expected an id for each file: a local one such as ${example} does not match ${file.source}`;
+  throw usageError(source, message);
 }

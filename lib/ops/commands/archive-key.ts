@@ -26,7 +26,6 @@ import {
   showArchiveKeys,
 } from '../secrets/archive-keys.ts';
 import { writeSecretFile } from '../secrets/document.ts';
-import type { Target } from '../target.ts';
 import { newPassphrase, readPassphrase } from './password.ts';
 import { examples, expectConsent, type Open } from './session.ts';
 
@@ -150,7 +149,15 @@ export function registerArchiveKey(program: Command, open: Open): void {
       const { target, output, terminal } = open(command);
       const { archiveKeys, archiveHeaders } = await target();
       await readArchiveKey(archiveKeys, fingerprint);
-      await expectUnused(archiveHeaders, archiveKeys, fingerprint);
+      const kept = (await showArchiveKeys(archiveKeys)).filter((key) => key.fingerprint !== fingerprint);
+      const known = new Set(kept.flatMap((key) => [key.keyHash, key.fingerprint]));
+      // Headers for this key, or for one that the secret does not have.
+      const needing = (await archiveHeaders.keyUses()).filter(({ keyHash }) => !known.has(keyHash ?? ''));
+      const files = needing.reduce((sum, use) => sum + use.files, 0);
+      if (files > 0) {
+        const why = `${filesOf(files)} might need this key: run data-out-ops archive-key reencrypt first`;
+        throw new OpsError('conflict', why);
+      }
       const word = fingerprint.slice(0, 8);
       const question = { todo: `remove the key ${fingerprint}`, word, otherwise: 'nothing was removed' };
       await expectConsent(terminal, question, yes);
@@ -158,21 +165,6 @@ export function registerArchiveKey(program: Command, open: Open): void {
       output.result({ fingerprint }, `${fingerprint} is removed`);
       output.note('note: keep its copies while backups of the database exist from before archive-key reencrypt');
     });
-}
-
-/** @throws OpsError `conflict` while a header is for this key, or for one that the secret does not have */
-async function expectUnused(
-  headers: Target['archiveHeaders'],
-  archiveKeys: Target['archiveKeys'],
-  fingerprint: string,
-): Promise<void> {
-  const kept = (await showArchiveKeys(archiveKeys)).filter((key) => key.fingerprint !== fingerprint);
-  const known = new Set(kept.flatMap((key) => [key.keyHash, key.fingerprint]));
-  const uses = await headers.keyUses();
-  const needing = uses.filter(({ keyHash }) => keyHash === undefined || !known.has(keyHash));
-  const files = needing.reduce((sum, use) => sum + use.files, 0);
-  if (files === 0) return;
-  throw new OpsError('conflict', `${filesOf(files)} might need this key: run data-out-ops archive-key reencrypt first`);
 }
 
 const filesOf = (count: number) => counted(count, 'file');

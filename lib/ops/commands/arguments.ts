@@ -6,11 +6,8 @@ import { usageError } from '../../terminal/errors.ts';
 export const subjectHelp = "of one person: the visa's claims iss,sub or the outbox prefix";
 
 /**
- * Outbox prefix of a person: of `ISS,SUB`, or the prefix itself, as logs and audit rows have it.
- *
- * The first comma separates the two. A `sub` may be any text, such as `CN=Jane,O=Example`. An issuer's URL has no comma in
- * practice; for one that has, give the prefix.
- *
+ * Outbox prefix of a person: of `ISS,SUB`, or the prefix itself, as logs and audit rows have it. The first comma separates the two,
+ * because a `sub` may be any text, such as `CN=Jane,O=Example`. For an issuer whose URL has a comma, give the prefix.
  * @throws UsageError
  */
 export function parseSubject(text: string): string {

@@ -58,20 +58,13 @@ export function registerDataset(program: Command, open: Open): void {
 }
 
 /** Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice. @throws `not_found` */
-export async function setDatasetEvent(
-  target: Pick<Target, 'catalogue'>,
-  datasetId: string,
-  event: DatasetEvent,
-): Promise<InventoryDataset> {
+export async function setDatasetEvent(target: Pick<Target, 'catalogue'>, datasetId: string, event: DatasetEvent) {
   await target.catalogue.appendDatasetEvent(datasetId, event);
   return await findDataset(target, datasetId);
 }
 
 /** @throws `not_found` */
-export async function findDataset(
-  { catalogue }: Pick<Target, 'catalogue'>,
-  datasetId: string,
-): Promise<InventoryDataset> {
+export async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: string) {
   const summary = await catalogue.findDataset(datasetId);
   if (summary) return summary;
   throw new DataOutError('not_found', `there is no dataset ${datasetId}: data-out-ops dataset list shows the datasets`);

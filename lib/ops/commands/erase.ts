@@ -62,9 +62,8 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
     throw new OpsError('conflict', `${found}: run data-out-ops outbox purge first`);
   }
   if (settling === 0) return keys;
-  throw new OpsError(
-    'conflict',
-    `the service is still writing the receipts of ${counted(settling, 'request')} of this person, as after each purge; nothing ` +
-      'was erased. Repeat the command in a few minutes; if it still says so after an hour, see DeliveryOverdue in docs/runbook.md',
-  );
+  const open = `the receipts of ${counted(settling, 'request')} of this person, as after each purge`;
+  const remedy =
+    'Repeat the command in a few minutes; if it still says so after an hour, see DeliveryOverdue in docs/runbook.md';
+  throw new OpsError('conflict', `the service is still writing ${open}; nothing was erased. ${remedy}`);
 }

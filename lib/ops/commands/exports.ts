@@ -38,15 +38,14 @@ export function registerExports(program: Command, open: Open): void {
     });
 }
 
-const ownReasons = {
+const ownReasons: Readonly<Partial<Record<RetryRefusal, string>>> = {
   rejected: 'it was rejected, so it has no files. Export again',
   erased: 'the recipient was erased',
-} as const;
+};
 
 function refusal(reason: RetryRefusal, requestId: string): Error {
   if (reason === 'unknown_request')
     return new DataOutError('not_found', `there is no request ${requestId}: data-out-ops audit shows the requests`);
-  const why =
-    reason === 'rejected' || reason === 'erased' ? ownReasons[reason] : (explainReason(reason)?.meaning ?? reason);
+  const why = ownReasons[reason] ?? explainReason(reason)?.meaning ?? reason;
   return new OpsError('conflict', `the files of ${requestId} cannot be staged again: ${why}`);
 }

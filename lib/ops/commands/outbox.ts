@@ -112,12 +112,7 @@ function filterOf({
  * @returns how many requests of the person only await their receipt
  * @throws OpsError `conflict` while others could stage more containers for the person
  */
-export async function expectNoneStaging(
-  erasure: Target['erasure'],
-  recipient: string,
-  done: string,
-  instead = '',
-): Promise<number> {
+export async function expectNoneStaging(erasure: Target['erasure'], recipient: string, done: string, instead = '') {
   const { staging, settling } = await erasure.unsettled(recipient);
   if (staging === 0) return settling;
   const open = `${counted(staging, 'open request')} of this person can still stage containers; ${done}`;

@@ -69,11 +69,8 @@ export async function newPassphrase(keyFile: string, file: string | undefined, t
 
 /** A secret from a file, by `ask`, or from standard input; without the line end that editors add. */
 async function readSecret(file: string | undefined, terminal: Terminal, ask: () => Promise<string>): Promise<string> {
-  if (file !== undefined) return withoutLineEnd(await readFile(resolve(terminal.folder, file), 'utf8'));
-  if (terminal.ask) return await ask();
-  return withoutLineEnd(await text(abortable(terminal.input, terminal.signal)));
-}
-
-function withoutLineEnd(text: string): string {
-  return text.replace(/\r?\n$/, '');
+  if (file === undefined && terminal.ask) return await ask();
+  const { folder, input, signal } = terminal;
+  const given = file === undefined ? text(abortable(input, signal)) : readFile(resolve(folder, file), 'utf8');
+  return (await given).replace(/\r?\n$/, '');
 }

@@ -32,7 +32,7 @@ export function registerRetireRelease(program: Command, open: Open): void {
     .requiredOption('--version <version>', 'the broken version')
     .requiredOption('--replacement <version>', 'version to use instead, in the registry')
     .option('--tag <name>', 'Git tag (default: <component>-<version>)')
-    .option('--also-remove-tags <tags>', 'all other tags of the image, with commas; they are also removed', list)
+    .option('--also-remove-tags <tags>', 'all other tags of the image, with commas; they are also removed')
     .option('--no-release', 'the version never had a release entry')
     .option('--api-url <url>', "base URL of the platform's API (default: $REGISTRY_API_URL)")
     .option('--apply', 'execute the plan')
@@ -40,7 +40,8 @@ export function registerRetireRelease(program: Command, open: Open): void {
     .option('--team-told', 'the team knows: tick the last point of the checklist')
     .addHelpText('after', afterHelp)
     .action(async ({ release, apiUrl, apply = false, yes = false, teamTold = false, ...named }, command) => {
-      const retirement = checkRetirement({ ...named, noRelease: !release });
+      const alsoRemoveTags = named.alsoRemoveTags?.split(',').map((each) => each.trim());
+      const retirement = checkRetirement({ ...named, alsoRemoveTags, noRelease: !release });
       const session = open(command);
       const baseUrl = registryApiUrl(apiUrl, session.terminal);
       const tokens = {
@@ -49,10 +50,6 @@ export function registerRetireRelease(program: Command, open: Open): void {
       };
       await runRetirement(retirement, session, { baseUrl, tokens, apply, yes, teamTold });
     });
-}
-
-function list(text: string): string[] {
-  return text.split(',').map((each) => each.trim());
 }
 
 /** The API's base address, without a final slash. Only to this machine may a token go without TLS. @throws UsageError */

@@ -47,12 +47,8 @@ export function examples(...lines: readonly string[]): string {
 }
 
 /**
- * Continues only if a person types a word.
- *
- * @param question.todo what will happen: `remove EGAF1 for good`
- * @param question.word what the person types
- * @param question.otherwise what has happened without it: `nothing was removed`
- * @param yes whether the person has agreed on the command line
+ * Continues only if a person types a word, or has agreed on the command line.
+ * @param question what will happen (`remove EGAF1 for good`), and what has happened otherwise (`nothing was removed`)
  * @param refusal makes the error of a command with separate codes. @default - a UsageError
  * @throws UsageError
  */

@@ -85,14 +85,9 @@ A line that is wrong makes the exit code 1. docs/smoke-test.md has more.`,
 
 /**
  * Ask an account about what CloudFormation would report late or badly.
- *
  * @throws UsageError without a region, and the errors of missing credentials
  */
-export async function askAccount(
-  account: AwsAccount,
-  planned: Planned,
-  signal?: AbortSignal,
-): Promise<readonly PreflightResult[]> {
+export async function askAccount(account: AwsAccount, planned: Planned, signal?: AbortSignal) {
   // First: without credentials nothing else can be asked.
   const { id, arn, region } = await account.identity();
   const found = `${id} in ${region}, as ${arn}`;

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { Timing } from '../../common/timing.ts';
-import { hasCode, OpsError, type RetirementErrorCode } from '../errors.ts';
+import { parseJson } from '../../common/untrusted-json.ts';
+import { hasCode, OpsError, type OpsErrorCode } from '../errors.ts';
 
 /** Version of the platform's API that the replies are read by; sent with every call. */
 const apiVersion = '2022-11-28';
@@ -139,7 +140,7 @@ export class ApiClient {
       });
       const { status, headers } = response;
       seen = { status, requestId: headers.get('x-github-request-id') };
-      reply = { status, headers, data: jsonOf(await response.text()) };
+      reply = { status, headers, data: parseJson(await response.text()) };
     } catch (error) {
       const failure = reasonOf(error);
       record({ ...call, ...seen, failure });
@@ -153,14 +154,6 @@ export class ApiClient {
     const [code, text] = explained(reply, `${method} ${url.pathname}`, this);
     // The platform may have repeated the token in its words.
     throw new OpsError(code, text.replaceAll(token, '***'));
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 
@@ -187,7 +180,7 @@ function explained(
   { status, headers, data }: Reply,
   where: string,
   { options, scopes }: Pick<ApiClient, 'options' | 'scopes'>,
-): readonly [RetirementErrorCode, string] {
+): readonly [OpsErrorCode, string] {
   const { tokenName, scope } = options;
   // The platform's errors are `{"message": …}`.
   const { message }: { readonly message?: unknown } = Object(data);
@@ -213,9 +206,6 @@ function explained(
 }
 
 /** What is said of a token that lacks its scope. @param held its scopes, as the platform lists them */
-export function missingScope(
-  { tokenName, scope }: Pick<ApiClientOptions, 'tokenName' | 'scope'>,
-  held: readonly string[],
-): string {
+export function missingScope({ tokenName, scope }: ApiClientOptions, held: readonly string[]): string {
   return `${tokenName} lacks the scope ${scope} (it has: ${held.join(', ')})`;
 }

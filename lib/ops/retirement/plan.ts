@@ -1,4 +1,4 @@
-import { OpsError, type RetirementErrorCode } from '../errors.ts';
+import { OpsError, type OpsErrorCode } from '../errors.ts';
 import { type ApiClient, missingScope } from './api-client.ts';
 import { brokenSuffix, type ImageVersion, isMarked, type PublishedState, type Release } from './published.ts';
 import type { Retirement } from './request.ts';
@@ -57,7 +57,7 @@ function* obstacles(
   { images, replacements, releases, replacementReleases }: PublishedState,
   { image, newTitle, gitTag }: Parts,
   tokens: Tokens,
-): Generator<readonly [RetirementErrorCode, string]> {
+): Generator<readonly [OpsErrorCode, string]> {
   const { imageTag, alsoRemoveTags, replacement, replacementImageTag, noRelease } = retirement;
   if (images.length > 1) {
     const found = images.map(({ id, digest }) => `${id} (${digest})`).join(', ');

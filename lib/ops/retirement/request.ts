@@ -6,7 +6,7 @@ export interface RetirementOptions extends Readonly<Record<keyof typeof forms, s
   /** Name of the Git tag. @default `<component>-<version>` */
   readonly tag?: string;
   /** Other tags that may vanish with the image; exactly those that it carries. @default - none */
-  readonly alsoRemoveTags?: readonly string[];
+  readonly alsoRemoveTags?: readonly string[] | undefined;
   /** There is no release entry to mark. */
   readonly noRelease: boolean;
 }
@@ -29,10 +29,7 @@ const forms = {
 /** Most characters of an image tag (OCI distribution specification, pulling manifests). */
 const longestTag = 128;
 
-/**
- * Check a request before anything is asked.
- * @throws OpsError `replacement_equal`, `tag_mismatch`
- */
+/** Check a request before anything is asked. @throws OpsError `replacement_equal`, `tag_mismatch` */
 export function checkRetirement({ tag: named, alsoRemoveTags = [], noRelease, ...names }: RetirementOptions) {
   const { component, version, replacement } = names;
   const violations: Violation[] = [];

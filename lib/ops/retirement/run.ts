@@ -7,7 +7,7 @@ import { makePlan, type Plan } from './plan.ts';
 import { Published } from './published.ts';
 import type { Retirement } from './request.ts';
 import { type StepResult, steps } from './steps.ts';
-import { announcement, type ChecklistPoint, checklist, planText } from './text.ts';
+import { announcement, checklist, planText } from './text.ts';
 
 export interface RetirementRunOptions {
   readonly baseUrl: string;
@@ -21,17 +21,13 @@ export interface RetirementRunOptions {
 interface Progress {
   plan?: Plan;
   readonly steps: StepResult[];
-  checklist?: readonly ChecklistPoint[];
+  checklist?: ReturnType<typeof checklist>;
   announcement?: string;
   readonly calls: CallRecord[];
 }
 
 /** Plan one retirement, and with `apply` carry it out. @throws OpsError, UsageError */
-export async function runRetirement(
-  retirement: Retirement,
-  session: Session,
-  options: RetirementRunOptions,
-): Promise<void> {
+export async function runRetirement(retirement: Retirement, session: Session, options: RetirementRunOptions) {
   const { output, terminal } = session;
   const progress: Progress = { steps: [], calls: [] };
   const report = (status: string, error?: object) => {

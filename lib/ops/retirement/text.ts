@@ -27,33 +27,20 @@ export function planText(retirement: Retirement, plan: Plan): string {
   ].join('\n');
 }
 
-/** One point of the completion checklist. */
-export interface ChecklistPoint {
-  readonly point: 'image_deleted' | 'release_marked' | 'git_tag_deleted' | 'team_told';
-  /** For people. */
-  readonly text: string;
-  readonly done: boolean;
-}
-
-/** The checklist, each point by what was read last; whether the team was told, only a person can say. */
-export function checklist(
-  retirement: Retirement,
-  { images, releases, gitTag }: PublishedState,
-  teamTold: boolean,
-): readonly ChecklistPoint[] {
+/** The completion checklist, each point by what was read last; whether the team was told, only a person can say. */
+export function checklist(retirement: Retirement, { images, releases, gitTag }: PublishedState, teamTold: boolean) {
   const { package: name, imageTag, version, replacement, noRelease } = retirement;
   const titles = releases.map(({ title, draft }) => `"${title}"${draft ? ' (a draft now)' : ''}`).join(', ');
   const isReleaseDone = releases.every(({ title }) => isMarked(title)) && (releases.length > 0 || noRelease);
-  const point = (id: ChecklistPoint['point'], done: boolean, text: string) => ({ point: id, text, done });
+  const image = `image version deleted: no version of ${name} has the tag ${imageTag}`;
+  const release = `release marked: ${titles ? `its title reads ${titles}` : 'there is no release entry'}`;
+  const tag = `Git tag deleted: there is no refs/tags/${retirement.gitTag}`;
+  const team = `team told to avoid ${version} and use ${replacement}`;
   return [
-    point('image_deleted', images.length === 0, `image version deleted: no version of ${name} has the tag ${imageTag}`),
-    point(
-      'release_marked',
-      isReleaseDone,
-      `release marked: ${titles ? `its title reads ${titles}` : 'there is no release entry'}`,
-    ),
-    point('git_tag_deleted', !gitTag, `Git tag deleted: there is no refs/tags/${retirement.gitTag}`),
-    point('team_told', teamTold, `team told to avoid ${version} and use ${replacement}`),
+    { point: 'image_deleted', text: image, done: images.length === 0 },
+    { point: 'release_marked', text: release, done: isReleaseDone },
+    { point: 'git_tag_deleted', text: tag, done: !gitTag },
+    { point: 'team_told', text: team, done: teamTold },
   ];
 }
 

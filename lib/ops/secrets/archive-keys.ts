@@ -14,16 +14,7 @@ import type { EditableSecret } from '../stores/json-secret.ts';
 import { readDocument } from './document.ts';
 
 /** The public facts of a key pair. */
-export interface ShownArchiveKey {
-  /** Crypt4GH PEM. */
-  readonly publicKey: string;
-  /** Hex SHA-256 of the 32 bytes. */
-  readonly fingerprint: string;
-  /** Value of `sda.files.key_hash` for headers to this key. */
-  readonly keyHash: string;
-  /** Whether new files are encrypted to this key. */
-  readonly newest: boolean;
-}
+export type ShownArchiveKey = ReturnType<typeof show>;
 
 /** The archive's keys, newest first. */
 export async function readArchiveKeys(secret: EditableSecret): Promise<readonly [ArchiveKey, ...ArchiveKey[]]> {
@@ -62,10 +53,7 @@ export async function removeArchiveKey(secret: EditableSecret, fingerprint: stri
   await secret.write({ keys: stored.keys.toSpliced(index, 1) });
 }
 
-/**
- * A key pair of the archive, as the secret has it.
- * @param fingerprint @default - of the newest key
- */
+/** A key pair of the archive, as the secret has it. @param fingerprint @default - of the newest key */
 export async function readArchiveKey(secret: EditableSecret, fingerprint?: string): Promise<ArchiveKey> {
   const keys = await readArchiveKeys(secret);
   return fingerprint === undefined ? keys[0] : keyNamed(keys, fingerprint);
@@ -80,10 +68,8 @@ export async function showArchiveKeys(secret: EditableSecret): Promise<readonly 
 function keyNamed(keys: readonly ArchiveKey[], fingerprint: string): ArchiveKey {
   const found = keys.find(({ publicKey }) => publicKeyFingerprint(publicKey) === fingerprint);
   if (found) return found;
-  throw new DataOutError(
-    'not_found',
-    `the archive has no key ${fingerprint}: data-out-ops archive-key show lists those that it has`,
-  );
+  const message = `the archive has no key ${fingerprint}: data-out-ops archive-key show lists those that it has`;
+  throw new DataOutError('not_found', message);
 }
 
 function readStored(secret: EditableSecret): Promise<ArchiveKeysDocument> {
@@ -100,11 +86,15 @@ async function keysOf({ keys }: ArchiveKeysDocument): Promise<readonly ArchiveKe
   return parsed;
 }
 
-function show(publicKey: Uint8Array, newest: boolean): ShownArchiveKey {
+function show(publicKey: Uint8Array, newest: boolean) {
   return {
+    /** Crypt4GH PEM. */
     publicKey: formatPublicKey(publicKey),
+    /** Hex SHA-256 of the 32 bytes. */
     fingerprint: publicKeyFingerprint(publicKey),
+    /** Value of `sda.files.key_hash` for headers to this key. */
     keyHash: keyHashOf(publicKey),
+    /** Whether new files are encrypted to this key. */
     newest,
   };
 }

@@ -23,10 +23,9 @@ export async function deny(secret: EditableSecret, entries: readonly DenyListEnt
   const document = { denied: [...kept, ...entries] };
   const bytes = Buffer.byteLength(JSON.stringify(document));
   if (bytes > denyListBytes) {
-    throw new OpsError(
-      'too_large',
-      `the deny list would have ${bytes} bytes, a secret holds ${denyListBytes}: deny a subject instead of its tokens, or take the issuer's key out of the trusted issuers`,
-    );
+    const remedy = "deny a subject instead of its tokens, or take the issuer's key out of the trusted issuers";
+    const found = `the deny list would have ${bytes} bytes, a secret holds ${denyListBytes}`;
+    throw new OpsError('too_large', `${found}: ${remedy}`);
   }
   await secret.write(document);
 }
@@ -35,11 +34,10 @@ export async function deny(secret: EditableSecret, entries: readonly DenyListEnt
 export async function allow(secret: EditableSecret, entry: DenyListEntry): Promise<void> {
   const denied = await readDenyList(secret);
   const left = denied.filter((each) => entryHash(each) !== entryHash(entry));
-  if (left.length === denied.length)
-    throw new DataOutError(
-      'not_found',
-      `the deny list has no ${nameOf(entry)}: data-out-ops visa denied shows what it has`,
-    );
+  if (left.length === denied.length) {
+    const message = `the deny list has no ${nameOf(entry)}: data-out-ops visa denied shows what it has`;
+    throw new DataOutError('not_found', message);
+  }
   await secret.write({ denied: left });
 }
 

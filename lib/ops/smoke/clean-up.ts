@@ -17,7 +17,6 @@ const settleSeconds = 90;
 
 /**
  * Remove what runs of the suite put into a deployment, which is all that begins with the prefix of their ids.
- *
  * @param requestId of an export that may be queued. @default - none
  * @returns names of what was found
  */

@@ -18,7 +18,6 @@ export type IssueVisa = (subject: string, datasetId: string, issuedAt: Date) => 
 
 /**
  * Make a key pair for the test issuer. The private key goes to a new file that its owner alone can read.
- *
  * @returns the entry for `private/trusted-issuers.json`
  * @throws EEXIST when the file exists
  */

@@ -141,11 +141,9 @@ async function visasOf(
   if (visa !== undefined) return { visa: (await readFile(resolve(folder, visa), 'utf8')).trim() };
   const key = issuer === undefined ? connection?.issuer : await readIssuer(resolve(folder, issuer));
   if (key === undefined) {
-    throw usageError(
-      '--issuer',
-      'a deployed stack is tested with a visa',
-      'Give --issuer with the key of a test issuer, or --visa and --dataset. docs/smoke-test.md says which.',
-    );
+    const remedy =
+      'Give --issuer with the key of a test issuer, or --visa and --dataset. docs/smoke-test.md says which.';
+    throw usageError('--issuer', 'a deployed stack is tested with a visa', remedy);
   }
   const issueVisa = visasBy(key);
   return { issueVisa, visa: await issueVisa(username, datasetId, now()) };

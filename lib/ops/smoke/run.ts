@@ -45,21 +45,20 @@ export interface Expected {
 }
 
 /** Ids of one run of the suite. */
-export interface RunIds {
-  /** Of the dataset with the files; begins with {@link smokeIdPrefix}. */
-  readonly datasetId: string;
-  /** Of a dataset that is not released. */
-  readonly hiddenId: string;
-  /** Name of the users that the run makes. */
-  readonly username: string;
-}
+export type RunIds = ReturnType<typeof runIds>;
 
 /** Ids that no other run has. @param datasetId given when a visa for it exists already. @default - a new one */
-export function runIds(now: Date, datasetId?: string): RunIds {
+export function runIds(now: Date, datasetId?: string) {
   const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const unique = `${stamp}-${randomBytes(4).toString('hex')}`;
   const id = datasetId ?? `${smokeIdPrefix}${unique}`;
-  return { datasetId: id, hiddenId: `${id}-hidden`, username: `smoke-${unique.toLowerCase()}` };
+  return {
+    datasetId: id,
+    /** Of a dataset that is not released. */
+    hiddenId: `${id}-hidden`,
+    /** Name of the users that the run makes. */
+    username: `smoke-${unique.toLowerCase()}`,
+  };
 }
 
 export type ApiName = 'delivery' | 'direct';
@@ -76,18 +75,6 @@ interface RunParts {
   readonly signal: AbortSignal;
   /** Called with each reply that a row of the conformance suite got. */
   readonly onReply?: ((operation: string, request: WireRequest, reply: WireReply) => void) | undefined;
-}
-
-/** What checks hand on to later ones. */
-interface Found {
-  /** Set by the check `archive`, which what uses them needs. */
-  files: readonly ArchivedFile[];
-  file: Readonly<Record<FileName, ArchivedFile>>;
-  hidden: ArchivedFile | undefined;
-  /** Set by the check `export`. */
-  requestId: string;
-  /** Set by the check `outbox`: the containers. */
-  listed: readonly ListedFile[];
 }
 
 /** One run of the suite on one deployment. Dispose of it at the end: it ends connections. */
@@ -111,20 +98,21 @@ export function startRun(parts: RunParts) {
   const { admin, archiveUser } = parts.access;
   const { [outputs.proxyUrl]: proxyUrl, [outputs.dataOutUrl]: dataOutUrl } = deployment.outputs;
   const transport = new Transport({ userAgent: 'data-out-smoke' });
-  const found: Found = {
-    files: [],
-    file: {} as Found['file'],
-    hidden: undefined,
-    requestId: '',
-    listed: [],
-  };
   const urlOf = (api: ApiName) => {
     const url = api === 'delivery' ? proxyUrl : dataOutUrl;
     if (url === undefined) throw new Error('the deployment has no direct API');
     return url.replace(/\/$/, '');
   };
   return {
-    ...{ ...parts, ...found, transport, urlOf, target: targetOf(deployment), recipient: generateKeyPair() },
+    ...{ ...parts, transport, urlOf, target: targetOf(deployment), recipient: generateKeyPair() },
+    /** Set by the check `archive`, which what uses them needs. */
+    files: [] as readonly ArchivedFile[],
+    file: {} as Readonly<Record<FileName, ArchivedFile>>,
+    hidden: undefined as ArchivedFile | undefined,
+    /** Set by the check `export`. */
+    requestId: '',
+    /** Set by the check `outbox`: the containers. */
+    listed: [] as readonly ListedFile[],
     /** Those that the deployment has, whatever the settings say. */
     apis: (dataOutUrl === undefined ? ['delivery'] : ['delivery', 'direct']) as readonly ApiName[],
     /** What no refusal may repeat. */

@@ -1,4 +1,3 @@
-import type { Check } from './check.ts';
 import { archive, deliveryChecks, presigned } from './checks/delivery.ts';
 import { exportChecks, visa } from './checks/export.ts';
 import { leftovers } from './clean-up.ts';
@@ -9,7 +8,4 @@ import { users } from './users.ts';
 export const mainPath = { before: [archive, ...exportChecks], after: deliveryChecks };
 
 /** The suite, in its order: the same for the local engine and for deployed stacks. */
-export const suite: readonly Check[] = [
-  ...[visa, leftovers, users, ...mainPath.before, ...mainPath.after],
-  ...[...conformanceChecks, presigned],
-];
+export const suite = [visa, leftovers, users, ...mainPath.before, ...mainPath.after, ...conformanceChecks, presigned];

@@ -19,7 +19,6 @@ const passwords = `select current_setting('rds.restrict_password_commands') as r
 /**
  * Questions to one account and region before a deployment. None of them changes anything. Each throws the error of AWS for a
  * question that may not be asked: see {@link isNotAllowed}.
- *
  * @param options.signal ends a question that AWS does not answer
  */
 export function awsAccount({ signal, ...options }: AwsClientOptions & { readonly signal?: AbortSignal } = {}) {

@@ -38,7 +38,6 @@ export class S3ArchiveWriter {
 
   /**
    * Store all bytes of `source` under `key`. On failure nothing becomes visible and what was sent is dropped.
-   *
    * @param expectedSize bytes to come; needed above 78 GiB, where 10,000 parts of 8 MiB end. If it is too low, the upload fails.
    */
   async upload(key: string, source: AsyncIterable<Uint8Array>, expectedSize = 0): Promise<{ size: number }> {

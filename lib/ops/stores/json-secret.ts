@@ -4,6 +4,7 @@ import {
   type SecretsManagerClient,
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
+import { parseJson } from '../../common/untrusted-json.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
 import { MalformedSecretError } from '../../service/stores/secrets.ts';
 
@@ -40,12 +41,9 @@ export function jsonSecret({
     });
     if (answer) versionId = answer.VersionId;
     if (answer?.SecretString === undefined) return undefined;
-    try {
-      return JSON.parse(answer.SecretString);
-    } catch {
-      // Without the cause: a syntax error quotes the text around it.
-      throw new MalformedSecretError(`the secret ${SecretId} is not JSON`);
-    }
+    const value = parseJson(answer.SecretString);
+    if (value === undefined) throw new MalformedSecretError(`the secret ${SecretId} is not JSON`);
+    return value;
   };
   /**
    * Make `value` the current one, if the secret is as it was read. Secrets Manager moves a stage from a given version only
@@ -58,7 +56,9 @@ export function jsonSecret({
     if (versionId === undefined) return;
     const stage = { SecretId, VersionStage: 'AWSCURRENT', RemoveFromVersionId: versionId, MoveToVersionId: written };
     await client.send(new UpdateSecretVersionStageCommand(stage)).catch(async (error: unknown) => {
-      if (!isOfVersions(error)) throw storeFailure(error, what);
+      // The stage is at another version, or a draft of another process has taken the place of this one.
+      const isOfVersions = /^(InvalidParameter|ResourceNotFound)Exception$/.test(errorName(error));
+      if (!isOfVersions) throw storeFailure(error, what);
       // The SDK repeats a call whose answer was lost, and then finds that it moved the stage itself.
       await read();
       if (versionId !== written) throw new SecretChangedError();
@@ -70,8 +70,3 @@ export function jsonSecret({
 
 /** A secret that holds JSON. */
 export type EditableSecret = ReturnType<typeof jsonSecret>;
-
-/** The stage is at another version, or a draft of another process has taken the place of this one. */
-function isOfVersions(error: unknown): boolean {
-  return ['InvalidParameterException', 'ResourceNotFoundException'].includes(errorName(error) ?? '');
-}

@@ -6,13 +6,9 @@ import type { AwsClientOptions } from '../../service/stores/clients.ts';
 
 /**
  * Client for SQS under the role that the work queues admit. It takes the role on before its first call, for an hour at a time.
- *
  * @returns a client whose calls throw `forbidden` when the caller may not take on the role
  */
-export function operatorQueues(
-  roleArn: string,
-  clientOptions: (service: 'sqs' | 'sts') => AwsClientOptions,
-): SQSClient {
+export function operatorQueues(roleArn: string, clientOptions: (service: 'sqs' | 'sts') => AwsClientOptions) {
   const sts = new STSClient(clientOptions('sts'));
   return new SQSClient({ ...clientOptions('sqs'), credentials: () => assume(roleArn, sts) });
 }

@@ -2,7 +2,6 @@ import { DeleteObjectsCommand, paginateListObjectsV2, type S3Client } from '@aws
 
 /**
  * Delete the objects of a bucket whose keys begin with `prefix`. The rules of the buckets abort unfinished uploads.
- *
  * @param prefix of a smoke test. An empty one is refused: it would mean the whole bucket
  * @returns how many were removed
  * @throws RangeError for a prefix that names no smoke test

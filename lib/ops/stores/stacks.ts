@@ -5,9 +5,7 @@ import { type AwsClientOptions, forOperators } from '../../service/stores/client
 import { usageError } from '../../terminal/errors.ts';
 
 /**
- * Outputs of deployed stacks, all in one object, and the region they were found in. For the operator's tool; functions
- * do not use it.
- *
+ * Outputs of deployed stacks, all in one object, and the region they were found in.
  * @param signal ends the wait for CloudFormation
  * @throws UsageError when neither options, environment nor configuration files name a valid region
  */

@@ -64,11 +64,9 @@ export function expectAnswer(
   const headers: Headers = {
     'x-amzn-requestid': status >= 400 && !isHead ? String(problem.requestId) : /^[0-9a-f-]{20,}$/i,
     ...((status >= 400 || !operation.path.startsWith('/.well-known/')) && { 'cache-control': 'no-store' }),
-    ...{
-      'x-frame-options': 'DENY',
-      'x-content-type-options': 'nosniff',
-      'cross-origin-resource-policy': 'same-origin',
-    },
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    'cross-origin-resource-policy': 'same-origin',
     'www-authenticate':
       status === 401 && !isRenamed ? { delivery: proxyChallenge, direct: directChallenge }[operation.api] : 'absent',
     ...((status === 429 || status === 503) && { 'retry-after': /^\d+$/ }),

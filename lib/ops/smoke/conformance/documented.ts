@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { withoutReferences } from '../../../common/json-references.ts';
 import type { ApiName } from '../run.ts';
 import type { Answer } from './answer.ts';
 import type { Caller, Operation } from './request.ts';
@@ -21,10 +22,14 @@ interface Parameter {
 }
 type Node = Readonly<Record<string, unknown>>;
 interface Described {
-  readonly parameters?: readonly unknown[];
+  readonly parameters?: readonly Parameter[];
   readonly security?: readonly Node[];
   readonly tags: readonly string[];
   readonly responses: Node;
+}
+interface Document {
+  readonly security: readonly Node[];
+  readonly paths: Readonly<Record<string, Record<string, Described>>>;
 }
 
 /** An operation, and what docs/openapi has about it. */
@@ -43,24 +48,15 @@ function callerOf(security: readonly Node[], method: string, tags: readonly stri
 }
 
 function operationsOf(api: ApiName): readonly Documented[] {
-  const document = parse(readFileSync(new URL(`../../../../docs/openapi/${api}.yaml`, import.meta.url), 'utf8'));
-  const resolved = (node: unknown): Parameter => {
-    const { $ref } = node as { readonly $ref?: string };
-    if ($ref === undefined) return node as Parameter;
-    return resolved(
-      $ref
-        .slice(2)
-        .split('/')
-        .reduce((at, key) => at[key], document),
-    );
-  };
-  return Object.entries(document.paths as Record<string, Record<string, Described>>).flatMap(([path, item]) => {
+  const written = parse(readFileSync(new URL(`../../../../docs/openapi/${api}.yaml`, import.meta.url), 'utf8'));
+  const document = withoutReferences(written, written) as Document;
+  return Object.entries(document.paths).flatMap(([path, item]) => {
     const { parameters: shared = [], ...verbs } = item as Record<string, Described> & Pick<Described, 'parameters'>;
     return Object.entries(verbs).map(([verb, { parameters = [], security = document.security, tags, responses }]) => {
       const method = verb.toUpperCase();
       return {
         ...{ id: `${api} ${method} ${path}`, api, method, path, tags, caller: callerOf(security, method, tags) },
-        parameters: [...(shared as readonly unknown[]), ...parameters].map(resolved),
+        parameters: [...shared, ...parameters],
         status: Number(Object.keys(responses)[0]),
       };
     });

@@ -109,7 +109,6 @@ const values: Readonly<Record<string, Value>> = {
  * The request that a row describes, as far as it differs from the right one of its operation, in parts between ` | `:
  * `?query` instead of the right one, `&more` in addition to it, `/path`, `{name}=value` of the path, `METHOD`,
  * `name: value` of a header, `name:` for none, and `# a note`. Names in braces are values of the run, and `base64(text)` is encoded.
- *
  * @throws NotApplicable if the run lacks a value that a part names, be it a note
  */
 export async function requestOf(operation: Operation, run: Run, row: string, body?: string): Promise<WireRequest> {
