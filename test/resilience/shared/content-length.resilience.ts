@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 // AWS does not document what happens to the Content-Length of a streamed reply without a body.
-test('HEAD and 304 of a file say its size in a header of their own', async () => {
+test('HEAD and 304 of a file say its size in X-File-Size', async () => {
   const head = await service.direct(`files/${fileId}`, visa, { method: 'HEAD' });
   expect([head.status, head.headers['x-file-size']]).toEqual([200, String(size)]);
   const headers = { Authorization: `Bearer ${visa}`, 'If-None-Match': head.headers.etag ?? '' };
