@@ -1,15 +1,13 @@
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { Context } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { rdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
 import { type ConsumeDependencies, consumeExportRequest } from '../../lib/service/export/accept.ts';
 import type { OutboxQuota } from '../../lib/service/export/quota.ts';
-import type { ReceivedMessage } from '../../lib/service/export/received.ts';
 import { sqsClient } from '../../lib/service/stores/clients.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { type AnnouncedTo, announce, reportRejection } from '../shared/outcomes.ts';
-import { oneByOne, queueHandler } from '../shared/queue.ts';
+import { type HandleMessage, oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { database, deployedEvents, deployedFileQueues, deployedVisaRules } from '../shared/wiring.ts';
 
@@ -37,10 +35,7 @@ function quotaOfOutbox(): OutboxQuota | undefined {
 }
 
 /** Handles one message of `ExportRequests`: carried out or rejected, and reported. A throw brings the message back. */
-export function consumeMessage(
-  dependencies: ConsumeDependencies,
-  events?: AnnouncedTo,
-): (message: ReceivedMessage, context: Context) => Promise<void> {
+export function consumeMessage(dependencies: ConsumeDependencies, events?: AnnouncedTo): HandleMessage {
   return async (message, context) => {
     const result = await consumeExportRequest(message, dependencies, () => context.getRemainingTimeInMillis());
     const { outcome, ...facts } = result;

@@ -1,11 +1,9 @@
-import type { Context } from 'aws-lambda';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { recordDeadLetter } from '../../lib/service/export/give-up.ts';
-import type { ReceivedMessage } from '../../lib/service/export/received.ts';
 import { sqsClient } from '../../lib/service/stores/clients.ts';
 import { countBy, logger } from '../shared/observability.ts';
 import { type AnnouncedTo, announce } from '../shared/outcomes.ts';
-import { oneByOne, queueHandler } from '../shared/queue.ts';
+import { type HandleMessage, oneByOne, queueHandler } from '../shared/queue.ts';
 import { database, deployedDeliveries, deployedEvents } from '../shared/wiring.ts';
 
 const sqs = sqsClient();
@@ -25,7 +23,7 @@ export const handler = queueHandler({
 export function recordMessage(
   dependencies: Parameters<typeof recordDeadLetter>[1],
   events?: AnnouncedTo,
-): (message: ReceivedMessage, context: Context) => Promise<void> {
+): HandleMessage {
   return async (message, context) => {
     const { requestId, isRejected, givenUp } = await recordDeadLetter(message, dependencies);
     for (const { reason, files } of givenUp) countBy(names.fileGivenUp, reason, files);

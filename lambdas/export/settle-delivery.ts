@@ -1,18 +1,16 @@
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { Context } from 'aws-lambda';
 import { parseJson } from '../../lib/common/untrusted-json.ts';
 import { receiptMediaType } from '../../lib/contract/delivery.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { deliveryMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import type { ReceivedMessage } from '../../lib/service/export/received.ts';
 import { type SettleDependencies, settleRequest } from '../../lib/service/export/settle/settle.ts';
 import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { kmsReceiptSigner } from '../../lib/service/stores/receipt-signer.ts';
 import { s3Outbox } from '../../lib/service/stores/s3/outbox.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { type AnnouncedTo, announce } from '../shared/outcomes.ts';
-import { oneByOne, queueHandler } from '../shared/queue.ts';
+import { type HandleMessage, oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required } from '../shared/runtime.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
 
@@ -41,10 +39,7 @@ function deployedReceipts(): Pick<SettleDependencies, 'receipts'> {
 }
 
 /** Handles one message of `Deliveries`. A throw brings the message back. */
-export function settleMessage(
-  dependencies: SettleDependencies,
-  events?: AnnouncedTo,
-): (message: Pick<ReceivedMessage, 'body'>, context: Context) => Promise<void> {
+export function settleMessage(dependencies: SettleDependencies, events?: AnnouncedTo): HandleMessage {
   return async ({ body }, context) => {
     const { requestId } = deliveryMessage.parse(parseJson(body));
     const { outcome, ...result } = await settleRequest(requestId, dependencies, () =>

@@ -14,6 +14,9 @@ export type HandleMessages = (
   context: Context,
 ) => Promise<readonly PromiseSettledResult<unknown>[]>;
 
+/** Handles one message. A throw brings it back. */
+export type HandleMessage = (message: ReceivedMessage, context: Context) => Promise<void>;
+
 export interface QueueHandlerOptions {
   readonly sqs: Pick<SQSClient, 'send'>;
   /** Of the queues whose messages come back early. @default - none: a message comes back when its visibility timeout ends */
@@ -69,7 +72,7 @@ export function queueHandler({ sqs, queueUrls = [], stage, handle }: QueueHandle
 }
 
 /** Handles messages one after the other, so that memory and calls in flight stay those of one message. */
-export function oneByOne(handle: (message: ReceivedMessage, context: Context) => Promise<void>): HandleMessages {
+export function oneByOne(handle: HandleMessage): HandleMessages {
   return async (messages, context) => {
     const ends: PromiseSettledResult<void>[] = [];
     for (const message of messages) ends.push(...(await Promise.allSettled([handle(message, context)])));

@@ -40,6 +40,10 @@ export function expectLength(bytes: Uint8Array, length: number, what: string): v
   if (bytes.length !== length) throw new RangeError(`expected ${what} of ${length} bytes, got ${bytes.length}`);
 }
 
+export function expectOne(count: number, what: string): void {
+  if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`expected at least one ${what}, got ${count}`);
+}
+
 export function expectSome(list: readonly unknown[], what: string): void {
   if (list.length === 0) throw new RangeError(`expected at least one ${what}`);
 }

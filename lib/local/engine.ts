@@ -3,7 +3,6 @@ import { setFlagsFromString } from 'node:v8';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { accountServices } from './account/account.ts';
 import { addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
-import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { listenForApis } from './api-gateway/server.ts';
 import { describeConnection, refuseSecondEngine, writePrivateFile } from './connection-file.ts';
@@ -67,26 +66,16 @@ export interface EngineOptions {
 export async function startEngine(options: EngineOptions) {
   // Large files make V8 give new objects more memory, which it keeps: up to 80 MB, which make the engine no faster.
   setFlagsFromString('--semi-space-growth-factor=1');
-  const cleanup: (() => unknown)[] = [];
+  const cleanup = new AsyncDisposableStack();
   let stopping: Promise<void> | undefined;
   const stop = () => {
-    stopping ??= (async () => {
-      const failures: unknown[] = [];
-      for (const step of cleanup.reverse()) {
-        try {
-          await step();
-        } catch (error) {
-          failures.push(error);
-        }
-      }
-      if (failures.length > 0) throw failures[0];
-    })();
+    stopping ??= cleanup.disposeAsync();
     return stopping;
   };
   try {
     const stacks = loadAssembly(options.assemblyDir);
     const state = takeState(options);
-    cleanup.push(() => state.release());
+    cleanup.defer(() => state.release());
     await refuseSecondEngine(state.connectionPath);
     return { ...(await start(options, stacks, state, cleanup)), stop };
   } catch (error) {
@@ -102,11 +91,11 @@ async function start(
   options: EngineOptions,
   stacks: ReturnType<typeof loadAssembly>,
   state: ReturnType<typeof takeState>,
-  cleanup: (() => unknown)[],
+  cleanup: AsyncDisposableStack,
 ) {
   const now = () => new Date();
   const aws = await startAwsEndpoint();
-  cleanup.push(() => aws.stop());
+  cleanup.defer(() => aws.stop());
   const apiUrls = new Map<string, string>();
   const addresses: Addresses = {
     queueUrl: (name) => `${aws.url}/${accountId}/${name}`,
@@ -123,15 +112,15 @@ async function start(
   );
 
   const logs = new Logs(state.logsDir, { keep: state.dataDir !== undefined, onLog: options.onLog });
-  cleanup.push(() => logs.close());
+  cleanup.defer(() => logs.close());
   const inDir = (name: string) => (state.dataDir === undefined ? undefined : join(state.dataDir, name));
   const [queueServer, database, keys] = await Promise.all([
     startQueueServer(deployment.region, inDir('queues')).then((started) => {
-      cleanup.push(() => started.stop());
+      cleanup.defer(() => started.stop());
       return started;
     }),
     Database.open(join(state.workDir, 'postgres')).then((opened) => {
-      cleanup.push(() => opened.close());
+      cleanup.defer(() => opened.close());
       return opened;
     }),
     prepareKeys(join(state.workDir, 'keys')),
@@ -177,7 +166,7 @@ async function start(
   const definitions = defineFunctions(context);
   const inspected = await inspectedFunction(options.inspect, options.assemblyDir, definitions);
   const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
-  cleanup.push(() => functions.stop());
+  cleanup.defer(() => functions.stop());
   aws.open({
     credentials,
     s3,
@@ -200,15 +189,14 @@ async function start(
   await addArchiveUser(database, accounts.archiveUser);
 
   const sources = new EventSources(deployment, queueServer, functions, authority);
-  cleanup.push(() => sources.stop(() => functions.stop()));
-  cleanup.push(startSchedules(deployment, functions));
-  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
+  cleanup.defer(() => sources.stop(() => functions.stop()));
+  cleanup.defer(startSchedules(deployment, functions));
   for (const api of apis) {
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
-    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });
+    servers.get(api.id)?.open({ api, functions, now, onAccess });
   }
   const connection = describeConnection(outputs, aws.url, deployment.region, operator, accounts, keys, logs.directory);
-  cleanup.push(writePrivateFile(state.connectionPath, `${JSON.stringify(connection, null, 2)}\n`));
+  cleanup.defer(writePrivateFile(state.connectionPath, `${JSON.stringify(connection, null, 2)}\n`));
   return {
     connection,
     connectionPath: state.connectionPath,
@@ -218,8 +206,6 @@ async function start(
     /** The queues themselves, past every policy. */
     queues: queueServer,
     functions,
-    /** May be changed at any time. */
-    gateway,
     database,
     s3,
     /** Users may be added at any time. */

@@ -1,5 +1,5 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { createServer, type Server as NetServer } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { createServer as createNetServer, type Server as NetServer } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { EngineError, isCode } from './errors.ts';
@@ -8,13 +8,34 @@ import { EngineError, isCode } from './errors.ts';
  * Milliseconds for which a server keeps a connection without requests. With Node's five seconds a server closes connections
  * that clients on a busy machine are about to use again.
  */
-export const keepAliveMs = 65_000;
+const keepAliveMs = 65_000;
 
 /** Stop listening, end every connection, and wait until all of them are closed. */
 export async function stopServer(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
   server.closeAllConnections();
   await closed;
+}
+
+/**
+ * A server on this machine's loopback address. It serves from `open` on, with what that is given; callers wait until then. `stop`
+ * ends every connection.
+ *
+ * @param ports, errors as of {@link listen}
+ * @returns `url` without a final slash
+ */
+export async function openLater<Known>(
+  ports: readonly number[],
+  serve: (known: Known, request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  options: ServerOptions = {},
+) {
+  const opened = Promise.withResolvers<Known>();
+  const server = createServer(options, (request, response) => {
+    opened.promise.then((known) => serve(known, request, response)).catch(() => response.destroy());
+  });
+  server.keepAliveTimeout = keepAliveMs;
+  const port = await listen(server, ports);
+  return { url: `http://127.0.0.1:${port}`, open: opened.resolve, stop: () => stopServer(server) };
 }
 
 /**
@@ -114,7 +135,7 @@ export async function listen(server: NetServer, ports: readonly number[]): Promi
 
 /** The first of these ports that is free now. Parameter and errors as of `listen`. */
 export async function freePort(ports: readonly number[]): Promise<number> {
-  const server = createServer();
+  const server = createNetServer();
   const port = await listen(server, ports);
   await new Promise((resolve) => server.close(resolve));
   return port;

@@ -96,6 +96,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const reserved: readonly { readonly packages: RegExp; readonly areas: readonly string[] }[] = [
   // The engine's S3 and an export compute the same checksums. The first rule that fits wins.
   { packages: /^@aws-sdk\/checksums\//, areas: ['local', 'common'] },
+  { packages: /^@smithy\/(core\/serde|signature-v4)$/, areas: ['local'] },
   { packages: /^@(aws-sdk|smithy|aws-crypto)\//, areas: ['service/stores', 'ops/stores', 'lambdas'] },
   { packages: /^(aws-cdk-lib|constructs|cdk-nag)(\/|$)/, areas: ['infra', 'bin/app.ts'] },
   { packages: /^@aws-lambda-powertools\//, areas: ['lambdas'] },

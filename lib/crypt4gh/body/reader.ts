@@ -1,6 +1,6 @@
-import { expectSome, wipe } from '../bytes.ts';
+import { expectOne, expectSome, wipe } from '../bytes.ts';
 import { editedSize, joinedRanges, type KeptRange, selectKept } from '../header/edit-list.ts';
-import { openHeader } from '../header/open-header.ts';
+import { type OpenedHeader, openHeader } from '../header/open-header.ts';
 import { readHeader } from '../header/read-header.ts';
 import { giveBack } from '../sealed.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
@@ -13,6 +13,21 @@ import { type SegmentRun, segmentRuns } from './segment-runs.ts';
 
 /** Most segments of one fetch: 1 MiB. */
 const defaultSegmentsPerFetch = 16;
+
+/** How a {@link ContainerReader} reads its source. */
+interface ReadingOptions {
+  /** Most segments of one read of the source; default 16, which is 1 MiB. */
+  readonly segmentsPerFetch?: number;
+  /** Most segments of the first read of a long stream: a short one gives the first bytes sooner. Default: as of the other reads. */
+  readonly segmentsInFirstFetch?: number;
+  /** Most reads of the source that are under way or being decrypted; default 1: nothing is read ahead. */
+  readonly fetchesInFlight?: number;
+  /**
+   * Whether every read of the source returns new memory that has no other user. That memory is then detached and given back after
+   * decryption. Default: no, the garbage collector frees it.
+   */
+  readonly ownsReads?: boolean;
+}
 
 const nothing = { start: 0, bytes: Buffer.alloc(0) };
 
@@ -33,27 +48,12 @@ export class ContainerReader implements RandomAccessSource {
   readonly #ownsReads: boolean;
 
   /** @internal */
-  constructor(
-    body: BodySource,
-    options: {
-      readonly dataKeys: readonly Uint8Array[];
-      readonly editList: readonly bigint[] | undefined;
-      readonly segmentsPerFetch?: number;
-      readonly segmentsInFirstFetch?: number;
-      readonly fetchesInFlight?: number;
-      readonly ownsReads?: boolean;
-    },
-  ) {
+  constructor(body: BodySource, options: ReadingOptions & Pick<OpenedHeader, 'dataKeys' | 'editList'>) {
     const { dataKeys, editList, segmentsPerFetch = defaultSegmentsPerFetch, fetchesInFlight = 1 } = options;
     const { segmentsInFirstFetch = segmentsPerFetch, ownsReads = false } = options;
-    for (const segments of [segmentsPerFetch, segmentsInFirstFetch]) {
-      if (!Number.isSafeInteger(segments) || segments < 1) {
-        throw new RangeError(`expected at least one segment per fetch, got ${segments}`);
-      }
-    }
-    if (!Number.isSafeInteger(fetchesInFlight) || fetchesInFlight < 1) {
-      throw new RangeError(`expected at least one fetch in flight, got ${fetchesInFlight}`);
-    }
+    expectOne(segmentsPerFetch, 'segment per fetch');
+    expectOne(segmentsInFirstFetch, 'segment per fetch');
+    expectOne(fetchesInFlight, 'fetch in flight');
     this.#body = body;
     this.#decryptor = new SegmentDecryptor(dataKeys);
     this.#maximumSegments = segmentsPerFetch;
@@ -184,25 +184,14 @@ class BodySource {
  * @param source the container; with `options.header` the body alone.
  * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere. A source of another size is an
  * error then. Default: taken from the size of the source.
- * @param options.segmentsPerFetch most segments of one read of the source; default 16, which is 1 MiB.
- * @param options.segmentsInFirstFetch most segments of the first read of a long stream. A short first read gives the first
- * bytes sooner. Default: as for the other reads.
- * @param options.fetchesInFlight most reads of the source that are under way or being decrypted; default 1: nothing is read
- * ahead.
- * @param options.ownsReads whether every read of the source returns new memory that has no other user. That memory is then
- * detached and given back after decryption. Default: no, the garbage collector frees it.
  */
 export async function openContainer(
   source: RandomAccessSource,
-  options: {
+  options: ReadingOptions & {
     readonly privateKeys: readonly Uint8Array[];
     readonly sender?: Uint8Array;
     readonly header?: Uint8Array;
     readonly expectedSize?: number | undefined;
-    readonly segmentsPerFetch?: number;
-    readonly segmentsInFirstFetch?: number;
-    readonly fetchesInFlight?: number;
-    readonly ownsReads?: boolean;
   },
 ): Promise<ContainerReader> {
   const { privateKeys, sender, expectedSize, ...reading } = options;

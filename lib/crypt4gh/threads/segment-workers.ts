@@ -3,7 +3,7 @@ import { BodyPlan, type PlannedSegment } from '../body/body-plan.ts';
 import { PieceCutter } from '../body/pieces.ts';
 import { damagedSegment, prepareDataKey, prepareDataKeys } from '../body/segment-decryptor.ts';
 import type { DecryptSegmentsOptions, EncryptSegmentsOptions, SegmentCipher } from '../body/segments.ts';
-import { type ByteSource, expectByteSource, systemRandom } from '../bytes.ts';
+import { type ByteSource, expectByteSource, expectOne, systemRandom } from '../bytes.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { type FileJob, shareFileJob } from './file-job.ts';
 import { type BatchMemory, SegmentBatch } from './segment-batch.ts';
@@ -31,9 +31,7 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
    */
   constructor(options: { readonly threads?: number; readonly batchSegments?: number; readonly workerUrl?: URL } = {}) {
     const { threads = availableParallelism(), batchSegments = defaultBatchSegments } = options;
-    if (!Number.isSafeInteger(batchSegments) || batchSegments < 1) {
-      throw new RangeError(`expected at least one segment in a batch, got ${batchSegments}`);
-    }
+    expectOne(batchSegments, 'segment in a batch');
     // Bundlers that support worker threads look for exactly this expression.
     const workerUrl = options.workerUrl ?? new URL('./segment-worker.ts', import.meta.url);
     this.#pool = new WorkerPool({ threads, workerUrl });

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { expectOne } from '../bytes.ts';
 import type { FileJobResult, SharedFileJob } from './file-job.ts';
 import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
 
@@ -31,8 +32,7 @@ export class WorkerPool {
 
   constructor(options: { readonly threads: number; readonly workerUrl: URL }) {
     const { threads, workerUrl } = options;
-    if (!Number.isSafeInteger(threads) || threads < 1)
-      throw new RangeError(`expected at least one thread, got ${threads}`);
+    expectOne(threads, 'thread');
     this.size = threads;
     this.#url = workerUrl;
   }

@@ -20,16 +20,6 @@ const methodArnLimit = 1600;
 export interface ExchangeContext {
   readonly api: RestApi;
   readonly functions: Functions;
-  readonly behaviour: GatewayBehaviour;
-}
-
-/** What AWS does not document. A test may change it. */
-export interface GatewayBehaviour {
-  /**
-   * What happens to a function's `Content-Length` on a streamed reply without a body (HEAD, 304). `renamed`: to
-   * `x-amzn-Remapped-Content-Length`, as always with a buffered reply. `zero`: renamed, and 0 in its place.
-   */
-  contentLengthWithoutBody: 'kept' | 'dropped' | 'renamed' | 'zero';
 }
 
 /** The outcome of one request, for the access log. */
@@ -58,6 +48,7 @@ export async function serve(
   response: ServerResponse,
 ): Promise<ExchangeResult> {
   const { api } = context;
+  response.setHeader('x-amzn-RequestId', request.requestId);
   const fail = async (error: GatewayError, route?: Route): Promise<ExchangeResult> => {
     const { status, headers, body } = renderGatewayResponse(error, api, request.requestId);
     // The rest of a request that is refused early is not read.
@@ -81,8 +72,8 @@ export async function serve(
   let authorizer: Readonly<Record<string, unknown>> | undefined;
   if (method.authorizer) {
     const authorization = await authorize(context, method.authorizer, request, route);
-    if (!authorization.ok) return fail(authorization.error, route);
-    authorizer = authorization.authorizer;
+    if ('error' in authorization) return fail(authorization.error, route);
+    authorizer = authorization.facts;
   }
   const missing = method.requiredParameters.filter((source) => !parameterOf(request, source, route));
   if (missing.length > 0) {
@@ -101,7 +92,7 @@ export async function serve(
   const integration: IntegrationTimes = { mode: method.streamed ? 'STREAMED' : 'BUFFERED' };
   const asked = performance.now();
   const elapsed = () => Math.round(performance.now() - asked);
-  const error = await integrate(context, request, route, event, incoming, response, (point) => {
+  const error = await integrate(context, route, event, incoming, response, (point) => {
     integration[point] ??= elapsed();
   });
   integration.completed = elapsed();
@@ -115,7 +106,6 @@ export async function serve(
  */
 type Integration = (
   context: ExchangeContext,
-  request: ApiRequest,
   route: Route,
   event: unknown,
   incoming: IncomingMessage,
@@ -123,31 +113,17 @@ type Integration = (
   reached: (point: 'allHeaders' | 'firstContent') => void,
 ) => Promise<GatewayError | undefined>;
 
-const integrateBuffered: Integration = async ({ functions }, request, { method }, event, incoming, response) => {
+const integrateBuffered: Integration = async ({ functions }, { method }, event, incoming, response) => {
   const result = await within(method.timeoutMs, functions.invoke(method.functionArn, event));
   if (!result) return gatewayError('INTEGRATION_TIMEOUT');
   if (!result.ok && result.error.errorType === RequestTooLargeException.name) return gatewayError('REQUEST_TOO_LARGE');
   const parsed = result.ok ? readProxyReply(result.payload) : undefined;
   if (!parsed) return gatewayError('DEFAULT_5XX');
-  await reply(
-    response,
-    incoming,
-    parsed.status,
-    withRequestId(contentLength(parsed.headers, 'renamed'), request),
-    parsed.body,
-  );
+  await reply(response, incoming, parsed.status, parsed.headers, parsed.body);
   return undefined;
 };
 
-const integrateStreamed: Integration = async (
-  { functions, behaviour },
-  request,
-  { method },
-  event,
-  incoming,
-  response,
-  reached,
-) => {
+const integrateStreamed: Integration = async ({ functions }, { method }, event, incoming, response, reached) => {
   const until = Date.now() + method.timeoutMs;
   const chunks = functions.invokeStreaming(method.functionArn, event);
   const start = await within(method.timeoutMs, readStreamedReply(chunks));
@@ -161,8 +137,7 @@ const integrateStreamed: Integration = async (
   }
   reached('allHeaders');
   const hasBody = incoming.method !== 'HEAD' && start.status !== 304;
-  const headers = hasBody ? start.headers : contentLength(start.headers, behaviour.contentLengthWithoutBody);
-  sendHead(response, start.status, withRequestId(headers, request));
+  sendHead(response, start.status, start.headers);
   // The client gets the headers even if the reply breaks off before its first byte.
   response.flushHeaders();
   const limit = setTimeout(() => breakConnection(response), until - Date.now());
@@ -205,25 +180,10 @@ async function reply(
   await writeBody(response, sent);
 }
 
-function contentLength(
-  headers: ProxyReply['headers'],
-  fate: GatewayBehaviour['contentLengthWithoutBody'],
-): ProxyReply['headers'] {
-  const name = Object.keys(headers).find((one) => one.toLowerCase() === 'content-length');
-  if (name === undefined || fate === 'kept') return headers;
-  const { [name]: value = '', ...others } = headers;
-  if (fate === 'dropped') return others;
-  return { ...others, 'x-amzn-Remapped-Content-Length': value, ...(fate === 'zero' && { 'Content-Length': '0' }) };
-}
-
 function sendHead(response: ServerResponse, status: number, headers: ProxyReply['headers']): void {
   response.setHeader('Content-Type', 'application/json');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.writeHead(status);
-}
-
-function withRequestId(headers: ProxyReply['headers'], { requestId }: ApiRequest): ProxyReply['headers'] {
-  return { 'x-amzn-RequestId': requestId, ...headers };
 }
 
 /** The result, or `undefined` when it takes longer. The invocation itself continues. */

@@ -1,45 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { keepAliveMs, listen, refuseForeign, stopServer } from '../http.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { openLater, refuseForeign } from '../http.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { prefixOf, readRequest } from './event.ts';
 import { type ExchangeContext, type ExchangeResult, serve } from './exchange.ts';
 
 /** What one API needs to serve. */
-export interface ApiServices extends ExchangeContext {
+interface ApiServices extends ExchangeContext {
   readonly now: () => Date;
   readonly onAccess: (line: string) => void;
 }
 
-/**
- * Listen for one API.
- *
- * @param ports tried in this order; 0 is any free one.
- * @returns `url` without stage and final slash. The API serves from `open` on; callers wait until then.
- * @throws EngineError when all of them are taken.
- */
-export async function listenForApi(ports: readonly number[]) {
-  const opened = Promise.withResolvers<ApiServices>();
-  const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    const known = await opened.promise;
-    if (refuseForeign(request, response, known.api.ownHosts)) return;
-    await answer(known, request, response);
-  };
-  // The gateway refuses long headers itself, below.
-  const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) => {
-    serve(request, response).catch(() => response.destroy());
-  });
-  server.keepAliveTimeout = keepAliveMs;
-  const port = await listen(server, ports);
-  return {
-    url: `http://127.0.0.1:${port}`,
-    open: opened.resolve,
-    stop: () => stopServer(server),
-  };
-}
-
 async function answer(context: ApiServices, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const { api } = context;
+  if (refuseForeign(incoming, response, api.ownHosts)) return;
   const [path = ''] = (incoming.url ?? '/').split('?');
   const prefix = prefixOf(incoming, api);
   if (path !== prefix && !path.startsWith(`${prefix}/`)) {
@@ -92,14 +66,16 @@ export async function listenForApis(
   ids: readonly string[],
   urls: Map<string, string>,
   port: number | undefined,
-  cleanup: (() => unknown)[],
+  cleanup: AsyncDisposableStack,
 ) {
   const { ProxyUrl: proxyUrl = '' } = deployment.outputs();
   const proxyFirst = [...ids].sort((a, b) => Number(proxyUrl.includes(b)) - Number(proxyUrl.includes(a)));
-  const servers = new Map<string, Awaited<ReturnType<typeof listenForApi>>>();
+  const servers = new Map<string, Awaited<ReturnType<typeof openLater<ApiServices>>>>();
   for (const [at, id] of proxyFirst.entries()) {
-    const server = await listenForApi(!port ? [0] : at === 0 ? [port] : [Math.min(port + at, highestPort), 0]);
-    cleanup.push(() => server.stop());
+    const ports = !port ? [0] : at === 0 ? [port] : [Math.min(port + at, highestPort), 0];
+    // The gateway refuses long headers itself.
+    const server = await openLater(ports, answer, { maxHeaderSize: 128 * 1024 });
+    cleanup.defer(() => server.stop());
     servers.set(id, server);
     urls.set(id, server.url);
   }

@@ -1,25 +1,19 @@
-import type { Credentials, Principal } from '../iam/credentials.ts';
-import { AwsError, type AwsService, isAwsService } from './errors.ts';
-import { parseSignature, type Signature, type SignedRequest, signedAt, verifySignature } from './sigv4.ts';
-
-/** Who signed a request, before the signature itself has been checked. */
-export interface Authentication {
-  readonly principal: Principal;
-  readonly service: AwsService;
-  readonly presigned: boolean;
-  /** @param payloadHash hex SHA-256 of the body, when it was read. @throws AwsError SignatureDoesNotMatch. */
-  verify(payloadHash: string): void;
-}
+import type { Credentials } from '../iam/credentials.ts';
+import { AwsError, isAwsService } from './errors.ts';
+import { parseSignature, type Signature, type SignedRequest, verifySignature } from './sigv4.ts';
 
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;
 const skewMs = 15 * 60_000;
 
-/** @throws AwsError as S3 refuses a request whose credentials are missing, unknown, doubled or too old. */
-export function authenticate(request: SignedRequest, credentials: Credentials, now: Date): Authentication {
+/**
+ * Who signed a request, before the signature itself has been checked.
+ *
+ * @throws AwsError as S3 refuses a request whose credentials are missing, unknown, doubled or too old.
+ */
+export function authenticate(request: SignedRequest, credentials: Credentials, now: Date) {
   const signature = parseSignature(request);
-  const presigned = new URLSearchParams(request.query).has('X-Amz-Signature');
-  if (presigned && request.headers.authorization !== undefined) {
+  if (request.headers.authorization !== undefined && new URLSearchParams(request.query).has('X-Amz-Signature')) {
     throw new AwsError(
       400,
       'InvalidArgument',
@@ -42,8 +36,9 @@ export function authenticate(request: SignedRequest, credentials: Credentials, n
     principal,
     service,
     presigned: signature.presigned,
-    verify(payloadHash) {
-      if (verifySignature(request, signature, principal.secretAccessKey, payloadHash)) return;
+    /** @param payloadHash hex SHA-256 of the body, when it was read. @throws AwsError SignatureDoesNotMatch. */
+    async verify(payloadHash: string): Promise<void> {
+      if (await verifySignature(request, signature, principal.secretAccessKey, payloadHash)) return;
       throw new AwsError(
         403,
         'SignatureDoesNotMatch',
@@ -65,7 +60,7 @@ function refuseUnsignedHeaders({ headers }: SignedRequest, { signedHeaders }: Si
 }
 
 function checkAge(signature: Signature, now: Date): void {
-  const age = now.getTime() - signedAt(signature);
+  const age = now.getTime() - signature.signedAt.getTime();
   if (signature.expiresSeconds === undefined) {
     if (Math.abs(age) <= skewMs) return;
     throw new AwsError(

@@ -17,28 +17,23 @@ export class Credentials {
 
   /** Credentials as Lambda gives them to a function: those of a session of its role. */
   issueForRole(name: string, arn: string, statements: readonly Statement[]): Principal {
-    return this.#add({ name, arn, ...newKey('ASIA'), sessionToken: randomBytes(48).toString('base64'), statements });
+    return this.#add('ASIA', { name, arn, sessionToken: randomBytes(48).toString('base64'), statements });
   }
 
   /** Long-lived credentials. */
   issueForUser(name: string, statements: readonly Statement[]): Principal {
     const arn = `arn:aws:iam::${accountId}:user/${name}`;
-    return this.#add({ name, arn, ...newKey('AKIA'), sessionToken: undefined, statements });
+    return this.#add('AKIA', { name, arn, sessionToken: undefined, statements });
   }
 
   find(accessKeyId: string): Principal | undefined {
     return this.#principals.get(accessKeyId);
   }
 
-  #add(principal: Principal): Principal {
-    this.#principals.set(principal.accessKeyId, principal);
+  #add(prefix: string, caller: Omit<Principal, 'accessKeyId' | 'secretAccessKey'>): Principal {
+    const accessKeyId = prefix + randomBytes(8).toString('hex').toUpperCase();
+    const principal = { ...caller, accessKeyId, secretAccessKey: randomBytes(30).toString('base64url') };
+    this.#principals.set(accessKeyId, principal);
     return principal;
   }
-}
-
-function newKey(prefix: string): { accessKeyId: string; secretAccessKey: string } {
-  return {
-    accessKeyId: prefix + randomBytes(8).toString('hex').toUpperCase(),
-    secretAccessKey: randomBytes(30).toString('base64url'),
-  };
 }

@@ -1,6 +1,6 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { list, type Resource, record, whereOf } from '../template/template.ts';
+import { list, record, whereOf } from '../template/template.ts';
 import { parsePolicy, type Statement } from './policy.ts';
 
 /**
@@ -11,20 +11,12 @@ import { parsePolicy, type Statement } from './policy.ts';
  * policies is not in the template or would be evaluated wrongly here
  */
 export function statementsOfRole(roleArn: string, taker: string, deployment: Deployment): readonly Statement[] {
-  const role = roleOf(roleArn, deployment);
+  const role = deployment.resources('AWS::IAM::Role').find((each) => each.attribute('Arn') === roleArn);
   if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
-  if (!isTrusted(taker, role.property('AssumeRolePolicyDocument'))) {
-    throw new UnsupportedTemplateError(whereOf(role), `${taker} may not assume the role`);
-  }
-  return statementsNow(role, deployment);
-}
-
-function roleOf(arn: string, deployment: Deployment): Resource | undefined {
-  return deployment.resources('AWS::IAM::Role').find((role) => role.attribute('Arn') === arn);
-}
-
-function statementsNow(role: Resource, deployment: Deployment): readonly Statement[] {
   const where = whereOf(role);
+  if (!isTrusted(taker, role.property('AssumeRolePolicyDocument'))) {
+    throw new UnsupportedTemplateError(where, `${taker} may not assume the role`);
+  }
   if (role.property('PermissionsBoundary') !== undefined) {
     throw new UnsupportedTemplateError(where, 'a permissions boundary cannot be evaluated locally');
   }

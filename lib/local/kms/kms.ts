@@ -19,7 +19,10 @@ export function kms(keys: SigningKeys): BufferedService {
     { target: 'TrentService', prefix: 'kms' },
     {
       Sign: { resource, run: (input) => sign(keys, input) },
-      GetPublicKey: { resource, run: ({ KeyId }) => describe(keys, String(KeyId)) },
+      GetPublicKey: {
+        resource,
+        run: ({ KeyId }) => ({ KeyId, PublicKey: Buffer.from(keys.publicKey(String(KeyId))).toString('base64') }),
+      },
     },
   );
 }
@@ -35,16 +38,6 @@ function sign(keys: SigningKeys, input: JsonObject): JsonObject {
   }
   const signature = keys.sign(String(arn), digest);
   return { KeyId: arn, Signature: Buffer.from(signature).toString('base64'), SigningAlgorithm: algorithm };
-}
-
-function describe(keys: SigningKeys, arn: string): JsonObject {
-  return {
-    KeyId: arn,
-    PublicKey: Buffer.from(keys.publicKey(arn)).toString('base64'),
-    KeySpec: 'ECC_NIST_P256',
-    KeyUsage: 'SIGN_VERIFY',
-    SigningAlgorithms: [algorithm],
-  };
 }
 
 /** The keys of the template that sign, by ARN. They are kept in a file if one is named. */

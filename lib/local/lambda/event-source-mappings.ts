@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AwsServices } from '../endpoint/endpoint.ts';
 import { EngineError, UnsupportedTemplateError } from '../errors.ts';
-import type { AccessControl } from '../iam/access.ts';
-import type { KeyUses } from '../kms/key-uses.ts';
 import type { QueueServer } from '../sqs/queue-server.ts';
 import { shortestVisibility } from '../sqs/sqs.ts';
 import type { Deployment } from '../template/deployment.ts';
@@ -10,24 +9,13 @@ import type { Functions } from './functions.ts';
 import { type ReceivedMessage, succeeded, toRecord } from './sqs-event.ts';
 
 /** One event-source mapping from a queue to a function. */
-interface Mapping {
-  readonly queueArn: string;
-  readonly queueUrl: string;
-  readonly functionArn: string;
-  readonly batchSize: number;
-  readonly concurrency: number;
-}
+type Mapping = ReturnType<typeof readMapping>;
+type Authority = Pick<AwsServices, 'access' | 'keyUses'>;
 
 /** A long poll also ends when the engine stops, so it is kept short. */
 const pollSeconds = 1;
 /** Permissions that Lambda needs to poll in a function's name. */
 const pollActions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
-
-/** How polling is authorised. */
-export interface PollingAccess {
-  readonly access: AccessControl;
-  readonly keyUses: KeyUses;
-}
 
 /** Lambda's side of SQS: polls queues, invokes functions, deletes the messages that they have handled. */
 export class EventSources {
@@ -38,13 +26,15 @@ export class EventSources {
   readonly #inFlight = new Map<string, { readonly mapping: Mapping; readonly message: ReceivedMessage }>();
   #stopping = false;
 
-  /** Start polling. */
-  constructor(deployment: Deployment, queueServer: QueueServer, functions: Functions, polling: PollingAccess) {
+  /** Start polling. @param authority by which it is authorised */
+  constructor(deployment: Deployment, queueServer: QueueServer, functions: Functions, authority: Authority) {
     this.#queueServer = queueServer;
     this.#functions = functions;
     this.#region = deployment.region;
-    const mappings = readMappings(deployment, functions, polling);
-    this.#loops = mappings.map((mapping) => this.#poll(mapping));
+    this.#loops = deployment
+      .resources('AWS::Lambda::EventSourceMapping')
+      .filter((resource) => resource.property('Enabled') !== false)
+      .map((resource) => this.#poll(readMapping(resource, deployment, functions, authority)));
   }
 
   /**
@@ -114,19 +104,7 @@ function unlessVisibleAlready(error: unknown): void {
   if (!(error instanceof EngineError)) throw error;
 }
 
-function readMappings(deployment: Deployment, functions: Functions, polling: PollingAccess): readonly Mapping[] {
-  return deployment
-    .resources('AWS::Lambda::EventSourceMapping')
-    .filter((resource) => resource.property('Enabled') !== false)
-    .map((resource) => readMapping(resource, deployment, functions, polling));
-}
-
-function readMapping(
-  resource: Resource,
-  deployment: Deployment,
-  functions: Functions,
-  { access, keyUses }: PollingAccess,
-): Mapping {
+function readMapping(resource: Resource, deployment: Deployment, functions: Functions, { access, keyUses }: Authority) {
   const where = whereOf(resource);
   const queueArn = text(resource, 'EventSourceArn');
   const queue = deployment.resources('AWS::SQS::Queue').find((candidate) => candidate.attribute('Arn') === queueArn);

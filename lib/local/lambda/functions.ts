@@ -33,14 +33,6 @@ export interface Invocation {
   kill(): void;
 }
 
-/** A function to which a debugger can attach: one process, started at once, without time limits. */
-export interface InspectedFunction {
-  /** Short name. */
-  readonly name: string;
-  /** Of the inspector, on 127.0.0.1. */
-  readonly port: number;
-}
-
 /** Time limit of a function that a person looks at step by step. */
 const unlimitedSeconds = 24 * 60 * 60;
 
@@ -51,7 +43,11 @@ export type OnLog = (functionName: string, line: string) => void;
 export class Functions {
   readonly #pools: Map<string, Pool>;
 
-  constructor(definitions: readonly FunctionDefinition[], onLog: OnLog, inspected?: InspectedFunction) {
+  constructor(
+    definitions: readonly FunctionDefinition[],
+    onLog: OnLog,
+    inspected?: Awaited<ReturnType<typeof inspectedFunction>>,
+  ) {
     this.#pools = new Map(
       definitions.map((definition) => {
         const inspectPort = definition.name === inspected?.name ? inspected.port : undefined;
@@ -230,8 +226,7 @@ class Pool {
   }
 
   #create(): Worker {
-    const { environment, memoryMb } = this.definition;
-    const worker = new Worker({ environment, memoryMb, onLine: this.#onLine, inspectPort: this.#inspectPort });
+    const worker = new Worker(this.definition, this.#onLine, this.#inspectPort);
     this.#all.add(worker);
     return worker;
   }
@@ -282,16 +277,18 @@ export async function runTriggers(deployment: Deployment, functions: Functions):
 }
 
 /**
- * The function to which a debugger can attach, with its sources beside its bundle.
+ * The function to which a debugger can attach, with its sources beside its bundle: one process, started at once, without time
+ * limits.
  *
  * @param name short name; `undefined`: none
+ * @returns also the port of the inspector, on 127.0.0.1
  * @throws EngineError that lists the functions when there is none of the wanted name
  */
 export async function inspectedFunction(
   name: string | undefined,
   assemblyDir: string,
   definitions: readonly FunctionDefinition[],
-): Promise<InspectedFunction | undefined> {
+) {
   if (name === undefined) return undefined;
   const found = definitions.find((definition) => definition.name === name);
   if (found === undefined) {

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -84,13 +83,9 @@ flushCompileCache();
 
 async function loadHandler(): Promise<Handler> {
   const [file = '', name = ''] = (env._HANDLER ?? '').split(/\.(?=[^.]+$)/);
-  const path = ['.mjs', '.js', '.cjs']
-    .map((ending) => join(env.LAMBDA_TASK_ROOT ?? '', file + ending))
-    .find(existsSync);
-  if (!path) throw Object.assign(new Error(`Cannot find module '${file}'`), { name: 'Runtime.ImportModuleError' });
-  const loaded = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
-  const found = loaded[name] ?? (loaded.default as Readonly<Record<string, unknown>> | undefined)?.[name];
-  if (typeof found === 'function') return found as Handler;
+  const path = join(env.LAMBDA_TASK_ROOT ?? '', `${file}.mjs`);
+  const loaded = (await import(pathToFileURL(path).href)) as Readonly<Record<string, Handler | undefined>>;
+  if (loaded[name]) return loaded[name];
   throw Object.assign(new Error(`${file}.${name} is undefined or not exported`), { name: 'Runtime.HandlerNotFound' });
 }
 
@@ -101,9 +96,6 @@ function contextOf(requestId: string, deadline: number) {
     invokedFunctionArn: functionArn,
     memoryLimitInMB: env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE,
     awsRequestId: requestId,
-    logGroupName: env.AWS_LAMBDA_LOG_GROUP_NAME,
-    logStreamName: env.AWS_LAMBDA_LOG_STREAM_NAME,
-    callbackWaitsForEmptyEventLoop: true,
     getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
   };
 }

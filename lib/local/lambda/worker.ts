@@ -4,15 +4,8 @@ import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { compileCache } from '../compile-cache.ts';
+import type { FunctionDefinition } from './function-definition.ts';
 import { type FromWorker, type FunctionError, replyDescriptor, type ToWorker } from './worker-protocol.ts';
-
-export interface WorkerOptions {
-  readonly environment: Readonly<Record<string, string>>;
-  readonly memoryMb: number;
-  readonly onLine: (line: string) => void;
-  /** Port on which a debugger can attach. The initialisation then has no time limit. @default - none */
-  readonly inspectPort: number | undefined;
-}
 
 /** The outcome of one invocation. */
 export type Outcome =
@@ -40,7 +33,12 @@ export class Worker {
   #passed = 0;
   #ended: { readonly bytes: number; readonly outcome: Outcome } | undefined;
 
-  constructor({ environment, memoryMb, onLine, inspectPort }: WorkerOptions) {
+  /** @param inspectPort on which a debugger can attach. The initialisation then has no time limit. @default - none */
+  constructor(
+    { environment, memoryMb }: Pick<FunctionDefinition, 'environment' | 'memoryMb'>,
+    onLine: (line: string) => void,
+    inspectPort: number | undefined,
+  ) {
     this.#child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [], {
       env: { ...environment, ...compileCache },
       // Lambda's limit is on the whole process; the rest is for what V8 does not count as old space.

@@ -113,7 +113,7 @@ function bind(statement: string, parameters: unknown): readonly [string, readonl
 }
 
 function shape(result: SqlResult, input: JsonObject): JsonObject {
-  const longsAsStrings = readResultSetOptions(record(input.resultSetOptions));
+  const longsAsStrings = record(input.resultSetOptions).longReturnType === 'STRING';
   const output = { numberOfRecordsUpdated: result.changed, generatedFields: [] };
   if (result.columns.length === 0) return output;
   return {
@@ -125,12 +125,4 @@ function shape(result: SqlResult, input: JsonObject): JsonObject {
       columnMetadata: result.columns.map(({ name, type }) => columnMetadata(name, type)),
     }),
   };
-}
-
-/** @returns whether integers are wanted as text. @throws AwsError BadRequestException for numbers in another form */
-function readResultSetOptions({ longReturnType, decimalReturnType }: JsonObject): boolean {
-  if (decimalReturnType !== undefined && decimalReturnType !== 'STRING') {
-    throw unknownHere(`the decimalReturnType ${String(decimalReturnType)}`);
-  }
-  return longReturnType === 'STRING';
 }

@@ -30,7 +30,12 @@ export class Bucket {
     this.#folder = join(folder, 'objects');
     mkdirSync(this.#folder, { recursive: true });
     this.uploads = new Uploads(join(folder, 'uploads'), files);
-    this.#load();
+    for (const name of readdirSync(this.#folder, { recursive: true, encoding: 'utf8' })) {
+      if (!name.endsWith('.json')) continue;
+      const object = readDocument<StoredObject>(join(this.#folder, name));
+      this.#objects.set(object.key, object);
+    }
+    this.keys.fill(this.#objects.keys());
   }
 
   find(key: string): StoredObject | undefined {
@@ -53,16 +58,6 @@ export class Bucket {
     this.#objects.delete(key);
     this.keys.delete(key);
     this.files.discard(object);
-  }
-
-  #load(): void {
-    for (const name of readdirSync(this.#folder, { recursive: true, encoding: 'utf8' })) {
-      if (!name.endsWith('.json')) continue;
-      const object = readDocument<StoredObject>(join(this.#folder, name));
-      this.#objects.set(object.key, object);
-    }
-    this.keys.fill(this.#objects.keys());
-    this.uploads.load();
   }
 
   #document(key: string): string {

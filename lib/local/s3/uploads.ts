@@ -42,14 +42,11 @@ export class Uploads {
     this.#folder = folder;
     this.#files = files;
     mkdirSync(folder, { recursive: true });
-  }
-
-  /** Find what an earlier run left. */
-  load(): void {
-    for (const name of readdirSync(this.#folder)) {
+    // What an earlier run left.
+    for (const name of readdirSync(folder)) {
       const [id = ''] = name.split('.');
       if (name !== `${id}.json`) continue;
-      const upload = readDocument<Omit<Upload, 'parts'>>(join(this.#folder, name));
+      const upload = readDocument<Omit<Upload, 'parts'>>(join(folder, name));
       const parts = readLines<Part>(this.#list(id));
       this.#uploads.set(id, { ...upload, parts: new Map(parts.map((part) => [part.number, part])) });
     }

@@ -1,23 +1,9 @@
 import { buildApp } from 'fauxqs';
+import type { JsonObject } from '../endpoint/buffered-service.ts';
+import type { AwsReply } from '../endpoint/errors.ts';
 import { EngineError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { optionalNumber, type Resource, record } from '../template/template.ts';
-
-/** The reply of an action, in the JSON protocol. */
-export interface QueueReply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** The embedded SQS engine. It lives in this process and has no socket, so only the engine calls it. */
-export interface QueueServer {
-  /** One SQS action in its JSON protocol. */
-  call(action: string, input: Readonly<Record<string, unknown>>): Promise<QueueReply>;
-  /** The same. @throws EngineError with the code of a refusal. */
-  sqs(action: string, input: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
-  stop(): Promise<void>;
-}
 
 type Store = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>['stores']>['sqsStore'];
 interface Persistence {
@@ -25,15 +11,19 @@ interface Persistence {
   close(): void;
 }
 
+/** The embedded SQS engine. It lives in this process and has no socket, so only the engine calls it. */
+export type QueueServer = Awaited<ReturnType<typeof startQueueServer>>;
+
 /**
  * Start the engine.
  *
  * @param queuesDir folder that keeps its state. `undefined`: it is kept in memory.
  */
-export async function startQueueServer(region: string, queuesDir: string | undefined): Promise<QueueServer> {
+export async function startQueueServer(region: string, queuesDir: string | undefined) {
   const kept = queuesDir === undefined ? undefined : await keptQueues(queuesDir);
   const app = buildApp({ logger: false, defaultRegion: region, ...(kept && { stores: kept.stores }) });
-  const call: QueueServer['call'] = async (action, input) => {
+  /** One SQS action in its JSON protocol. */
+  const call = async (action: string, input: JsonObject): Promise<AwsReply> => {
     const { statusCode, headers, payload } = await app.inject({
       ...{ method: 'POST', url: '/', payload: JSON.stringify(input) },
       headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}` },
@@ -45,13 +35,14 @@ export async function startQueueServer(region: string, queuesDir: string | undef
   };
   return {
     call,
-    async sqs(action, input) {
+    /** The same. @throws EngineError with the code of a refusal. */
+    async sqs(action: string, input: JsonObject): Promise<Record<string, unknown>> {
       const { status, body } = await call(action, input);
       const output = JSON.parse(body || '{}') as Record<string, unknown>;
       if (status !== 200) throw new EngineError(`${action}: ${String(output.__type)} ${String(output.message)}`);
       return output;
     },
-    async stop() {
+    async stop(): Promise<void> {
       await app.close();
       kept?.persistence.close();
     },

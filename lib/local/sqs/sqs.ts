@@ -1,4 +1,4 @@
-import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
+import { type BufferedService, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { accountId } from '../template/names.ts';
 import type { QueueServer } from './queue-server.ts';
 
@@ -8,17 +8,15 @@ const iamActions: Readonly<Record<string, string>> = {
   DeleteMessageBatch: 'DeleteMessage',
 };
 
-/** Seconds for which a caller hides a message that was received. */
-export interface VisibilityLimits {
-  readonly least: number;
-  readonly most: number;
-}
-
-/** SQS, by the embedded engine. */
+/**
+ * SQS, by the embedded engine.
+ *
+ * @param visibility seconds for which a caller hides a message that was received
+ */
 export function localSqs(
   queueServer: Pick<QueueServer, 'call'>,
   region: string,
-  visibility: VisibilityLimits,
+  visibility: { readonly least: number; readonly most: number },
 ): BufferedService {
   return {
     parse(_path, headers, body) {
@@ -31,8 +29,9 @@ export function localSqs(
       return { action, input, permissions: [{ action: `sqs:${iamActions[action] ?? action}`, resource }] };
     },
     async handle(action, input) {
-      const isChange = action === 'ChangeMessageVisibility';
-      return queueServer.call(action, isChange ? within(visibility, input) : input);
+      if (action !== 'ChangeMessageVisibility') return queueServer.call(action, input);
+      const seconds = Math.min(Math.max(Number(input.VisibilityTimeout), visibility.least), visibility.most);
+      return queueServer.call(action, { ...input, VisibilityTimeout: seconds });
     },
   };
 }
@@ -42,9 +41,3 @@ export function localSqs(
  * database, and the message is gone until the next start.
  */
 export const shortestVisibility = 1;
-
-/** A request to change the visibility of one message, held between the limits. */
-function within({ least, most }: VisibilityLimits, input: JsonObject): JsonObject {
-  const seconds = Number(input.VisibilityTimeout);
-  return { ...input, VisibilityTimeout: Math.min(Math.max(seconds, least), most) };
-}

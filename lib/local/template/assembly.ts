@@ -35,13 +35,7 @@ interface AssetManifest {
  */
 export function loadAssembly(directory: string): readonly Stack[] {
   const root = resolve(directory);
-  const stacks = loadStacks(root);
-  if (stacks.length === 0) throw new EngineError(`${root} holds no stack; run "npm run synth" first`);
-  return stacks;
-}
-
-function loadStacks(directory: string): Stack[] {
-  const artifacts = readManifest(directory);
+  const artifacts = readManifest(root);
   const ordered: Stack[] = [];
   const visited = new Set<string>();
   const visit = (id: string) => {
@@ -49,9 +43,10 @@ function loadStacks(directory: string): Stack[] {
     if (!artifact || visited.has(id)) return;
     visited.add(id);
     for (const dependency of artifact.dependencies ?? []) visit(dependency);
-    if (artifact.type === 'aws:cloudformation:stack') ordered.push(loadStack(directory, id, artifact, artifacts));
+    if (artifact.type === 'aws:cloudformation:stack') ordered.push(loadStack(root, id, artifact, artifacts));
   };
   for (const id of Object.keys(artifacts)) visit(id);
+  if (ordered.length === 0) throw new EngineError(`${root} holds no stack; run "npm run synth" first`);
   return ordered;
 }
 

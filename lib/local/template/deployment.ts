@@ -2,7 +2,7 @@ import { UnsupportedTemplateError } from '../errors.ts';
 import type { Stack } from './assembly.ts';
 import { attributeOf, type Identity } from './attributes.ts';
 import { resolveValue, type Scope } from './intrinsics.ts';
-import { accountId, defaultRegion, generatedName, namePropertyOf, stackId } from './names.ts';
+import { accountId, defaultRegion, generatedName, nameProperties, stackId } from './names.ts';
 import { isKnownType } from './resource-types.ts';
 import { type Resource, type ResourceDeclaration, text } from './template.ts';
 
@@ -125,7 +125,7 @@ function toResource(
   const scope: Scope = { ...stackScope, where: `${stackName}/${logicalId}` };
   const property = (key: string) => resolveValue(properties[key], scope);
   const name = () => {
-    const given = property(namePropertyOf(type) ?? '');
+    const given = property(nameProperties[type] ?? '');
     return given === undefined ? generatedName(stackName, logicalId, type) : String(given);
   };
   const identity = (): Identity => ({ type, name: name(), region, property, queueUrl: addresses.queueUrl });

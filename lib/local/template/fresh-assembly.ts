@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EngineError } from '../errors.ts';
 import { takeLock } from '../process-lock.ts';
-import { synthesize } from './synthesize.ts';
+import { type SynthesisOptions, synthesize } from './synthesize.ts';
 
 /**
  * Parts of `lib` that neither a function nor the stacks import, except the rules that the administrators' page shares.
@@ -30,17 +30,13 @@ const fixedInputs = [
 /** A synth takes seconds; another process that holds the lock for longer than this hangs. */
 const patienceMs = 180_000;
 
-export interface FreshAssemblyOptions {
+export interface FreshAssemblyOptions extends SynthesisOptions {
   /** Root of the source tree: the folder of `cdk.json`. */
   readonly root: string;
   /** Called before a synth. @default - nothing */
   readonly onSynth?: () => void;
-  /** Receives what a synth says, as it comes. @default - nothing */
-  readonly onOutput?: (text: string) => void;
   /** Called after a synth, also after one that failed. @default - nothing */
   readonly onSynthEnd?: () => void;
-  /** Ends a synth. */
-  readonly signal?: AbortSignal;
 }
 
 /**

@@ -11,7 +11,7 @@ export function stackId(stackName: string, region: string): string {
 }
 
 /** Property that fixes the physical name, by resource type. */
-const nameProperty: Readonly<Record<string, string>> = {
+export const nameProperties: Readonly<Record<string, string>> = {
   'AWS::S3::Bucket': 'BucketName',
   'AWS::SQS::Queue': 'QueueName',
   'AWS::Lambda::Function': 'FunctionName',
@@ -22,11 +22,6 @@ const nameProperty: Readonly<Record<string, string>> = {
   'AWS::ApiGateway::Stage': 'StageName',
   'AWS::Logs::LogGroup': 'LogGroupName',
 };
-
-/** The property of this resource type that fixes the physical name. */
-export function namePropertyOf(type: string): string | undefined {
-  return nameProperty[type];
-}
 
 /**
  * The physical name of a resource to which the template gives none: always the same for the same stack and logical id,

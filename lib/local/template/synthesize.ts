@@ -7,9 +7,7 @@ import { adminPageContext, defaultsContext } from '../../contract/synth.ts';
 import { EngineError } from '../errors.ts';
 
 export interface SynthesisOptions {
-  /** How long to wait for a synth of another process, in milliseconds. */
-  readonly patienceMs: number;
-  /** Receives what the synth says, as it comes. */
+  /** Receives what a synth says, as it comes. @default - nothing */
   readonly onOutput?: (text: string) => void;
   /** Ends it. */
   readonly signal?: AbortSignal;
@@ -18,9 +16,14 @@ export interface SynthesisOptions {
 /**
  * Runs `cdk synth` on a source tree, into a folder. All that it says is in the `synth.log` of that folder.
  *
+ * @param options.patienceMs how long to wait for a synth of another process
  * @throws EngineError with what stopped it
  */
-export async function synthesize(root: string, output: string, options: SynthesisOptions): Promise<void> {
+export async function synthesize(
+  root: string,
+  output: string,
+  options: SynthesisOptions & { readonly patienceMs: number },
+): Promise<void> {
   const log = join(output, 'synth.log');
   const giveUp = Date.now() + options.patienceMs;
   for (;;) {

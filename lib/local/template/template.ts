@@ -1,7 +1,7 @@
 /** A CloudFormation template as JSON, before any intrinsic function is resolved. */
 export interface Template {
   readonly Resources?: Readonly<Record<string, ResourceDeclaration>>;
-  readonly Outputs?: Readonly<Record<string, OutputDeclaration>>;
+  readonly Outputs?: Readonly<Record<string, { readonly Value: unknown }>>;
 }
 
 export interface ResourceDeclaration {
@@ -9,10 +9,6 @@ export interface ResourceDeclaration {
   readonly Properties?: Readonly<Record<string, unknown>>;
   readonly DependsOn?: string | readonly string[];
   readonly Metadata?: Readonly<Record<string, unknown>>;
-}
-
-export interface OutputDeclaration {
-  readonly Value: unknown;
 }
 
 /** A resource of one stack. */

@@ -105,28 +105,17 @@ export class CachedSecret<Shape, Value> {
 
 const minuteMs = 60_000;
 
-interface Administrator {
-  /** Scrypt in PHC form, or bcrypt. */
-  readonly passwordHash: string;
-  readonly roles: readonly string[];
-}
-
 /** The administrators' secret. One whose rights were taken away is out after a minute; one who is new is found within ten seconds. */
 export function secretAdministrators(options: SecretOptions) {
   const secret = new CachedSecret(options, {
     shape: administratorsDocument,
+    // A hash is scrypt in PHC form, or bcrypt.
     parse: ({ users }) =>
-      new Map(
-        users.map(({ username, password: passwordHash, roles }): [string, Administrator] => [
-          username,
-          { passwordHash, roles },
-        ]),
-      ),
+      new Map(users.map(({ username, password: passwordHash, roles }) => [username, { passwordHash, roles }])),
     lifetimeMs: minuteMs,
   });
   return {
-    find: async (username: string): Promise<Administrator | undefined> =>
-      (await secret.get()).get(username) ?? (await secret.refreshed()).get(username),
+    find: async (username: string) => (await secret.get()).get(username) ?? (await secret.refreshed()).get(username),
   };
 }
 

@@ -19,11 +19,11 @@ const published = {
 };
 
 describe('a signature', () => {
-  it('is that of the published example', () => {
+  it('is that of the published example', async () => {
     const signature = parseSignature(published.request);
     expect(signature).toMatchObject({ accessKeyId: 'AKIAIOSFODNN7EXAMPLE', service: 's3', expiresSeconds: 86_400 });
-    expect(signature && verifySignature(published.request, signature, published.secret, '')).toBe(true);
-    expect(signature && verifySignature(published.request, signature, 'another', '')).toBe(false);
+    expect(signature && (await verifySignature(published.request, signature, published.secret, ''))).toBe(true);
+    expect(signature && (await verifySignature(published.request, signature, 'another', ''))).toBe(false);
   });
 });
 
@@ -44,15 +44,15 @@ describe('a presigned URL', () => {
     });
     return new URL(await getSignedUrl(client, command, { expiresIn: 900, signingDate: now }));
   };
-  const check = (url: URL, at: Date = now, extra: Readonly<Record<string, string>> = {}, method = 'GET') => {
+  const check = async (url: URL, at: Date = now, extra: Readonly<Record<string, string>> = {}, method = 'GET') => {
     const request = { method, path: url.pathname, query: url.search.slice(1), headers: { host: url.host, ...extra } };
     const authentication = authenticate(request, credentials, at);
-    authentication.verify('');
+    await authentication.verify('');
     return authentication;
   };
-  const refusal = (attempt: () => unknown) => {
+  const refusal = async (attempt: () => Promise<unknown>) => {
     try {
-      attempt();
+      await attempt();
     } catch (error) {
       if (error instanceof AwsError) return [error.status, error.code];
       throw error;
@@ -61,30 +61,30 @@ describe('a presigned URL', () => {
   };
 
   it('of the AWS SDK is that of its signer', async () => {
-    expect(check(await presign())).toMatchObject({ principal: signer, service: 's3', presigned: true });
+    expect(await check(await presign())).toMatchObject({ principal: signer, service: 's3', presigned: true });
   });
 
   it('is refused when it was changed, or is used with another method', async () => {
     const url = await presign();
     const changed = new URL(url.href.replace('dir/', 'dis/'));
-    expect(refusal(() => check(changed))).toEqual([403, 'SignatureDoesNotMatch']);
+    expect(await refusal(() => check(changed))).toEqual([403, 'SignatureDoesNotMatch']);
     const longer = new URL(url.href.replace('X-Amz-Expires=900', 'X-Amz-Expires=9000'));
-    expect(refusal(() => check(longer))).toEqual([403, 'SignatureDoesNotMatch']);
-    expect(refusal(() => check(url, now, {}, 'HEAD'))).toEqual([403, 'SignatureDoesNotMatch']);
+    expect(await refusal(() => check(longer))).toEqual([403, 'SignatureDoesNotMatch']);
+    expect(await refusal(() => check(url, now, {}, 'HEAD'))).toEqual([403, 'SignatureDoesNotMatch']);
   });
 
   it('expires', async () => {
     const url = await presign();
-    expect(refusal(() => check(url, new Date(now.getTime() + 900_000)))).toBeUndefined();
-    expect(refusal(() => check(url, new Date(now.getTime() + 901_000)))).toEqual([403, 'AccessDenied']);
+    expect(await refusal(() => check(url, new Date(now.getTime() + 900_000)))).toBeUndefined();
+    expect(await refusal(() => check(url, new Date(now.getTime() + 901_000)))).toEqual([403, 'AccessDenied']);
   });
 
   it('of a key that is not known, or without the session token, is refused', async () => {
     const url = await presign();
     const unknown = new URL(url.href.replace(signer.accessKeyId, 'ASIAUNKNOWN'));
-    expect(refusal(() => check(unknown))).toEqual([403, 'InvalidAccessKeyId']);
+    expect(await refusal(() => check(unknown))).toEqual([403, 'InvalidAccessKeyId']);
     const bare = new URL(url);
     bare.searchParams.delete('X-Amz-Security-Token');
-    expect(refusal(() => check(bare))).toEqual([400, 'InvalidToken']);
+    expect(await refusal(() => check(bare))).toEqual([400, 'InvalidToken']);
   });
 });
