@@ -111,8 +111,9 @@ describe.each(refused.map((vector) => [vector.id, vector] as const))('%s is refu
   }
 });
 
-describe('ranges of plaintext, as edit lists over a body', () => {
-  test.each(manifest.range_checks)('$vector from $start, $length bytes', async (check) => {
+test.each(manifest.range_checks)(
+  'a range of plaintext, as an edit list over a body: $vector from $start, $length bytes',
+  async (check) => {
     const vector = manifest.vectors.find(({ id }) => id === check.vector)!;
     const { header, body } = await splitContainer([containerOf(vector)]);
     const { dataKeys } = openHeader(header, [await privateKeyOf(vector.readers[0]!)]);
@@ -120,5 +121,5 @@ describe('ranges of plaintext, as edit lists over a body', () => {
     const bytes = await collect(decryptSegments(body, { dataKeys, editList }));
     expect(bytes.length).toBe(check.output_length);
     expect(sha256(bytes)).toBe(check.sha256);
-  });
-});
+  },
+);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Service } from '../helpers/service.ts';
 
 const objects = 'ga4gh/drs/v1/objects';
@@ -40,19 +40,17 @@ test.each(['GET', 'POST'])(
   },
 );
 
-describe('the function that strangers reach', () => {
-  test('has no key of the archive and sees no bucket', async () => {
-    const secrets = new Set<unknown>();
-    const end = service.engine.traffic.observe(({ caller, service: of, input }) => {
-      if (caller === 'drs' && of === 'secretsmanager') secrets.add(input?.SecretId);
-    });
-    const reply = await posted([visa]);
-    end();
-    expect([reply.status, JSON.parse(reply.text).size]).toEqual([200, 1000]);
-    expect(calls().filter((call) => !call.endsWith('GetSecretValue'))).toEqual(['drs rds-data ExecuteStatement']);
-    secrets.delete(service.connection.outputs.VisaDenyListSecretArn);
-    expect([...secrets]).toEqual([]);
-    const { environment } = service.engine.functions.definition('drs');
-    expect(Object.keys(environment).filter((name) => /^ARCHIVE_/.test(name))).toEqual([]);
+test('the function that strangers reach has no key of the archive and sees no bucket', async () => {
+  const secrets = new Set<unknown>();
+  const end = service.engine.traffic.observe(({ caller, service: of, input }) => {
+    if (caller === 'drs' && of === 'secretsmanager') secrets.add(input?.SecretId);
   });
+  const reply = await posted([visa]);
+  end();
+  expect([reply.status, JSON.parse(reply.text).size]).toEqual([200, 1000]);
+  expect(calls().filter((call) => !call.endsWith('GetSecretValue'))).toEqual(['drs rds-data ExecuteStatement']);
+  secrets.delete(service.connection.outputs.VisaDenyListSecretArn);
+  expect([...secrets]).toEqual([]);
+  const { environment } = service.engine.functions.definition('drs');
+  expect(Object.keys(environment).filter((name) => /^ARCHIVE_/.test(name))).toEqual([]);
 });

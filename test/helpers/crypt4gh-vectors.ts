@@ -46,15 +46,12 @@ export interface RangeCheck {
   readonly length: number;
   readonly sha256: string;
   readonly output_length: number;
-  readonly first_segment: number;
-  readonly last_segment: number;
 }
 
 interface Manifest {
   readonly vectors: readonly ContainerVector[];
   readonly keys: readonly KeyVector[];
   readonly range_checks: readonly RangeCheck[];
-  readonly error_categories: Readonly<Record<string, string>>;
 }
 
 const root = new URL('../vectors/', import.meta.url);

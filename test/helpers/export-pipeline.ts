@@ -57,7 +57,6 @@ export class ExportPipeline {
   quota: OutboxQuota | undefined;
   copySize: number | undefined;
   membersAtOnce: number | undefined;
-  filesInFlight = 20;
   expiryDays = 30;
   receipts = true;
   now = new Date();
@@ -305,10 +304,10 @@ export class ExportPipeline {
   }
 
   get staging(): StageDependencies {
-    const { archive, outbox, filesInFlight, copySize } = this;
+    const { archive, outbox, copySize } = this;
     const candidates = () => this.calls.run('archiveKeys', () => [vectorKey('alice')] as const);
     return {
-      ...{ ...this.#sending, archive, outbox, filesInFlight, now: () => this.now },
+      ...{ ...this.#sending, archive, outbox, filesInFlight: 20, now: () => this.now },
       ...{ archiveKeys: { candidates }, denied: () => this.#denyList(), ...(copySize !== undefined && { copySize }) },
     };
   }

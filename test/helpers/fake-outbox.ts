@@ -41,7 +41,6 @@ export class FakeOutbox implements OutboxWriter {
   /** Bytes that came from the function, and bytes that S3 copied. */
   bytesReceived = 0;
   bytesCopied = 0;
-  mostCopiesInFlight = 0;
   /** How often an object became visible. */
   writes = 0;
   now = new Date('2026-11-21T10:00:00.000Z');
@@ -132,7 +131,6 @@ export class FakeOutbox implements OutboxWriter {
         }),
       copyPart: async (partNumber, source, range) => {
         this.#copiesInFlight += 1;
-        this.mostCopiesInFlight = Math.max(this.mostCopiesInFlight, this.#copiesInFlight);
         try {
           return await this.#calls.run('upload.copyPart', () => store(partNumber, this.#copied(source, range)));
         } finally {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatPrivateKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
@@ -20,8 +20,6 @@ export class InstalledClient {
   /** @param parent on the disk where it works */
   static async install(parent = tmpdir()): Promise<InstalledClient> {
     const client = new InstalledClient(await mkdtemp(join(parent, 'data-out-installed-')), await installedProgram());
-    // Other users may run it.
-    await chmod(client.root, 0o755);
     await writeFile(client.keyPath, await formatPrivateKey(client.keys.privateKey), { mode: 0o600 });
     return client;
   }
@@ -34,11 +32,10 @@ export class InstalledClient {
     return join(this.root, 'key.sec.pem');
   }
 
-  /** An empty folder that every user can write. */
+  /** An empty folder. */
   async folder(name = `folder-${++this.#folders}`): Promise<string> {
     const path = join(this.root, name);
     await mkdir(path);
-    await chmod(path, 0o777);
     return path;
   }
 

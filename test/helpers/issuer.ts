@@ -1,12 +1,4 @@
-import {
-  type CryptoKey,
-  exportJWK,
-  exportPKCS8,
-  generateKeyPair,
-  type JWK,
-  type JWTHeaderParameters,
-  SignJWT,
-} from 'jose';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose';
 import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts';
 import { parseTrustedIssuers, type TrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
 
@@ -51,8 +43,6 @@ export interface TestIssuer {
   passport(visas: unknown, choices?: Omit<VisaChoices, 'visa' | 'dataset'>): Promise<string>;
   /** Any claims under any header; `kid` and `alg` of the key unless the header says otherwise. */
   sign(claims: Readonly<Record<string, unknown>>, header?: Readonly<Record<string, unknown>>): Promise<string>;
-  /** PKCS #8 PEM. */
-  privateKeyPem(): Promise<string>;
 }
 
 export const issuedAt = Date.UTC(2026, 0, 1) / 1000;
@@ -103,7 +93,6 @@ export async function makeTestIssuer(options: TestIssuerOptions = {}): Promise<T
     },
     passport: (visas, { sub = 'researcher-1', iat = issuedAt, exp = expiresAt, claims, header } = {}) =>
       sign({ iss, sub, iat, exp, ga4gh_passport_v1: visas, ...claims }, { typ: 'vnd.ga4gh.passport+jwt', ...header }),
-    privateKeyPem: () => exportPKCS8(privateKey),
   };
 }
 

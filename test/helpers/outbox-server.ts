@@ -30,10 +30,6 @@ export class OutboxServer {
   ranges = true;
   /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
   keySet: object | undefined;
-  /** Whether the keys come byte by byte, without an end. */
-  dripsKeys = false;
-  /** Whether the listing has the entity tags of receipts. */
-  tags = true;
   /** Storage answers a request for a file of this name after the promise. */
   held: (name: string) => Promise<void> | undefined = () => undefined;
   /** When staged files expire. */
@@ -66,20 +62,6 @@ export class OutboxServer {
     this.#files.set(name, { content: Buffer.from(content), etag, lastModified });
   }
 
-  /** The same bytes once more, as a repeated export stages them: with another time, and the tag of another upload. */
-  restage(name: string): void {
-    const file = this.#files.get(name);
-    if (!file) return;
-    file.lastModified = new Date(file.lastModified.getTime() + 86_400_000);
-    file.etag = `"${createHash('md5').update(file.etag).digest('hex')}-2"`;
-  }
-
-  /** Other bytes of the same length, as if they were the same. */
-  mend(name: string, content: Uint8Array): void {
-    const file = this.#files.get(name);
-    if (file) file.content = Buffer.from(content);
-  }
-
   remove(name: string): void {
     this.#files.delete(name);
   }
@@ -92,8 +74,6 @@ export class OutboxServer {
     this.ranges = true;
     this.hasPages = true;
     this.keySet = undefined;
-    this.dripsKeys = false;
-    this.tags = true;
     this.held = () => undefined;
     this.expires = '2026-12-22T00:00:00.000Z';
   }
@@ -114,7 +94,6 @@ export class OutboxServer {
     }
     const { authorization, 'x-ga4gh-visa': visa, 'proxy-authorization': bearer } = incoming.headers;
     if (url.pathname === '/v1/.well-known/jwks.json') {
-      if (this.dripsKeys) return drip(outgoing);
       if (this.keySet === undefined) return problem(outgoing, 404, 'not_found', 'there is no such path');
       if (authorization ?? visa ?? bearer)
         return problem(outgoing, 400, 'invalid_request', 'this takes no credentials');
@@ -145,7 +124,7 @@ export class OutboxServer {
         size: content.length,
         modifiedDate: lastModified.toISOString(),
         expiryDate: this.expires,
-        ...(this.tags && fileName.endsWith('.delivery.jws') && { etag }),
+        ...(fileName.endsWith('.delivery.jws') && { etag }),
       }));
     json(outgoing, { files });
   }
@@ -184,11 +163,6 @@ export class OutboxServer {
     outgoing.writeHead(from === undefined ? 200 : 206, headers);
     outgoing.end(file.content.subarray(start, end));
   }
-}
-
-function drip(outgoing: ServerResponse): void {
-  const timer = setInterval(() => outgoing.write(' '), 20);
-  outgoing.on('close', () => clearInterval(timer));
 }
 
 function json(outgoing: ServerResponse, body: unknown): void {

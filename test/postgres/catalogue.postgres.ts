@@ -78,17 +78,13 @@ afterAll(async () => {
   await server?.stop();
 });
 
-describe('the migrations', () => {
-  it('leave the pipeline’s tables and rows as they are, and do nothing the second time', async () => {
-    expect(await migrate(as(), readMigrations())).toEqual([]);
-    for (const role of roles) await prepareRole(as(), role, passwordOf(role));
-    expect(await database.sql('select version from sda.dbschema_version')).toEqual([['27']]);
-    expect(await database.sql('select count(*), min(archive_location) from sda.files')).toEqual([
-      ['7', 's3://archive'],
-    ]);
-    const timeZone = "select data_type from information_schema.columns where column_name = 'expired_at'";
-    expect(await database.sql(timeZone)).toEqual([['timestamp without time zone']]);
-  });
+it('the migrations leave the pipeline’s tables and rows as they are, and do nothing the second time', async () => {
+  expect(await migrate(as(), readMigrations())).toEqual([]);
+  for (const role of roles) await prepareRole(as(), role, passwordOf(role));
+  expect(await database.sql('select version from sda.dbschema_version')).toEqual([['27']]);
+  expect(await database.sql('select count(*), min(archive_location) from sda.files')).toEqual([['7', 's3://archive']]);
+  const timeZone = "select data_type from information_schema.columns where column_name = 'expired_at'";
+  expect(await database.sql(timeZone)).toEqual([['timestamp without time zone']]);
 });
 
 describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {

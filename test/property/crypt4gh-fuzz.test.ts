@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { allKinds, runCases } from '../fuzz/campaign.ts';
 
 /** Enough of `npm run fuzz` to reach the outcomes that matter within seconds. */
@@ -17,9 +17,10 @@ const reached = {
   keyFiles: ['ok', 'passphrase-required', 'invalid-key-format', 'invalid-key-length'],
 } as const;
 
-describe('fuzzed with a fixed seed, the library raises its own errors and nothing else', () => {
-  test.each(allKinds)('%s', async (kind) => {
+test.each(allKinds)(
+  'fuzzed with a fixed seed, the library raises its own errors and nothing else: %s',
+  async (kind) => {
     const outcomes = await runCases({ kind, seed: 'fixed', count: counts[kind] });
     expect([...outcomes.keys()]).toEqual(expect.arrayContaining([...reached[kind]]));
-  });
-});
+  },
+);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   decrypt,
   editedSize,
@@ -68,78 +68,72 @@ function placesOf(editList: readonly bigint[] | undefined): number[] {
   return places;
 }
 
-describe('random access', () => {
-  test('gives the bytes that a plain array gives, from exactly the segments needed', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        lists,
-        fc.array(range, { minLength: 1, maxLength: 4 }),
-        fc.integer({ min: 1, max: 4 }),
-        async (editList, ranges, segmentsPerFetch) => {
-          const container = containerWith(editList);
-          const expected = applyPlainly(plaintext, editList ?? []);
-          const places = placesOf(editList);
-          const { source, reads } = recordingSource(container);
-          const options = { privateKeys: [owner.privateKey], segmentsPerFetch };
-          const opened = await openContainer(source, options);
-          expect(opened.size).toBe(expected.length);
-          for (const { start, end } of ranges) {
-            reads.length = 0;
-            const bytes = await opened.read(start, end - start);
-            expect(Buffer.compare(bytes, expected.subarray(start, end))).toBe(0);
-            const bodyStart = container.length - body.length;
-            const fetched = reads.flatMap(([offset, length]) => {
-              expect((offset - bodyStart) % encryptedSegmentBytes).toBe(0);
-              expect(length).toBeLessThanOrEqual(segmentsPerFetch * encryptedSegmentBytes);
-              const first = (offset - bodyStart) / encryptedSegmentBytes;
-              return Array.from({ length: Math.ceil(length / encryptedSegmentBytes) }, (_, index) => first + index);
-            });
-            expect(fetched).toEqual(segmentsOf(places.slice(start, end)));
-          }
-        },
-      ),
-      { numRuns },
-    );
-  });
+test('random access gives the bytes that a plain array gives, from exactly the segments needed', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      lists,
+      fc.array(range, { minLength: 1, maxLength: 4 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (editList, ranges, segmentsPerFetch) => {
+        const container = containerWith(editList);
+        const expected = applyPlainly(plaintext, editList ?? []);
+        const places = placesOf(editList);
+        const { source, reads } = recordingSource(container);
+        const options = { privateKeys: [owner.privateKey], segmentsPerFetch };
+        const opened = await openContainer(source, options);
+        expect(opened.size).toBe(expected.length);
+        for (const { start, end } of ranges) {
+          reads.length = 0;
+          const bytes = await opened.read(start, end - start);
+          expect(Buffer.compare(bytes, expected.subarray(start, end))).toBe(0);
+          const bodyStart = container.length - body.length;
+          const fetched = reads.flatMap(([offset, length]) => {
+            expect((offset - bodyStart) % encryptedSegmentBytes).toBe(0);
+            expect(length).toBeLessThanOrEqual(segmentsPerFetch * encryptedSegmentBytes);
+            const first = (offset - bodyStart) / encryptedSegmentBytes;
+            return Array.from({ length: Math.ceil(length / encryptedSegmentBytes) }, (_, index) => first + index);
+          });
+          expect(fetched).toEqual(segmentsOf(places.slice(start, end)));
+        }
+      },
+    ),
+    { numRuns },
+  );
 });
 
-describe('rearranging', () => {
-  test('keeps the bytes that a plain array keeps, in no segment more than needed', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        lists,
-        fc.array(range, { maxLength: 5 }),
-        fc.boolean(),
-        async (editList, ranges, isOfUnknownSize) => {
-          const container = containerWith(editList);
-          const places = placesOf(editList);
-          const wanted = places.filter((_, index) => ranges.some(({ start, end }) => index >= start && index < end));
-          const keyPairs = { privateKeys: [owner.privateKey], recipients: [reader.publicKey] };
-          const result = rearranged(container, { ...keyPairs, ranges, isOfUnknownSize });
-          const size = segmentsOf(wanted).reduce(
-            (sum, index) => sum + Math.min(encryptedSegmentBytes, body.length - index * encryptedSegmentBytes),
-            0,
-          );
-          const copied = result.length - headerLength(result)!;
-          // Where the end is not known, the last segment may come without need.
-          if (isOfUnknownSize) expect([size, size + ((body.length - 1) % encryptedSegmentBytes) + 1]).toContain(copied);
-          else expect(copied).toBe(size);
-          const read = await collect(decrypt([result], { privateKeys: [reader.privateKey] }));
-          expect(Buffer.compare(read, Buffer.from(wanted.map((place) => plaintext[place]!)))).toBe(0);
-        },
-      ),
-      { numRuns },
-    );
-  });
+test('rearranging keeps the bytes that a plain array keeps, in no segment more than needed', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      lists,
+      fc.array(range, { maxLength: 5 }),
+      fc.boolean(),
+      async (editList, ranges, isOfUnknownSize) => {
+        const container = containerWith(editList);
+        const places = placesOf(editList);
+        const wanted = places.filter((_, index) => ranges.some(({ start, end }) => index >= start && index < end));
+        const keyPairs = { privateKeys: [owner.privateKey], recipients: [reader.publicKey] };
+        const result = rearranged(container, { ...keyPairs, ranges, isOfUnknownSize });
+        const size = segmentsOf(wanted).reduce(
+          (sum, index) => sum + Math.min(encryptedSegmentBytes, body.length - index * encryptedSegmentBytes),
+          0,
+        );
+        const copied = result.length - headerLength(result)!;
+        // Where the end is not known, the last segment may come without need.
+        if (isOfUnknownSize) expect([size, size + ((body.length - 1) % encryptedSegmentBytes) + 1]).toContain(copied);
+        else expect(copied).toBe(size);
+        const read = await collect(decrypt([result], { privateKeys: [reader.privateKey] }));
+        expect(Buffer.compare(read, Buffer.from(wanted.map((place) => plaintext[place]!)))).toBe(0);
+      },
+    ),
+    { numRuns },
+  );
 });
 
-describe('arithmetic', () => {
-  test('of edited sizes agrees with a plain array', () => {
-    fc.assert(
-      fc.property(editLists, (editList) => {
-        expect(editedSize(plaintext.length, editList)).toBe(applyPlainly(plaintext, editList).length);
-      }),
-      { numRuns: 4 * numRuns },
-    );
-  });
+test('arithmetic of edited sizes agrees with a plain array', () => {
+  fc.assert(
+    fc.property(editLists, (editList) => {
+      expect(editedSize(plaintext.length, editList)).toBe(applyPlainly(plaintext, editList).length);
+    }),
+    { numRuns: 4 * numRuns },
+  );
 });

@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { createCipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -78,11 +78,6 @@ describe('encrypt', () => {
     expect(readPlainly(await read('large.c4gh'), me.privateKey).equals(large)).toBe(true);
   });
 
-  test('a pipe in, a pipe out: binary safe, and nothing else on standard output', async () => {
-    const container = await done(['encrypt', '-r', 'me.pub.pem', '-'], { input: large });
-    expect(readPlainly(container, me.privateKey).equals(large)).toBe(true);
-  });
-
   test('takes the public key of OpenSSH', async () => {
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'id')]);
     await done(['encrypt', '-r', 'id.pub', 'prøve 1.bam']);
@@ -92,11 +87,6 @@ describe('encrypt', () => {
 
 describe('decrypt', () => {
   beforeEach(() => writeFile(join(folder, 'sample.bam.c4gh'), container));
-
-  test('writes the plaintext under the name without .c4gh', async () => {
-    await done(['decrypt', '--key', 'me.sec.pem', 'sample.bam.c4gh']);
-    expect((await read('sample.bam')).equals(small)).toBe(true);
-  });
 
   test('a large file goes through threads, and is the same', async () => {
     await writeFile(join(folder, 'large.c4gh'), largeContainer);
@@ -344,19 +334,5 @@ describe('everywhere', () => {
     await writeFile(join(folder, 'large'), large);
     const { stdout, stderr } = await dataOut(['encrypt', '-r', 'me.pub.pem', 'large']);
     expect(`${stdout}${stderr}`).toBe('wrote large.c4gh\n');
-  });
-
-  test('a full disk is reported, and leaves no file', async () => {
-    const line = `ulimit -f 1000; exec "$@"`;
-    await writeFile(join(folder, 'noise'), randomBytes(3_000_000));
-    const run = spawnSync('bash', ['-c', line, 'bash', ...command, 'encrypt', '-r', 'me.pub.pem', 'noise'], {
-      cwd: folder,
-      env: { PATH: process.env.PATH, HOME: folder },
-    });
-    expect({ status: run.status, stderr: run.stderr.toString() }).toMatchObject({
-      status: 6,
-      stderr: expect.stringContaining('another disk'),
-    });
-    expect((await readdir(folder)).filter((name) => /part|noise\./.test(name))).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { notVerified } from '../helpers/client-process.ts';
@@ -9,7 +8,6 @@ import { InstalledClient } from '../helpers/installed-client.ts';
 import { RangeServer, type ServedFile, servedBytes } from '../helpers/range-server.ts';
 import { mountSmallDisk } from '../helpers/small-disk.ts';
 
-/** Disks that refuse, names that clash, and terminals of every kind. */
 const mebibyte = 2 ** 20;
 const repeat = randomBytes(4093).toString('base64');
 const served = (name: string, size = 1000): ServedFile => ({ name, size, repeat });
@@ -62,46 +60,4 @@ test('a disk that fills up is reported, and when there is room again the same co
   } finally {
     mounted.unmount();
   }
-});
-
-test('a folder without the right to write is reported', async () => {
-  const url = await serve(...Array.from({ length: 40 }, (_, index) => served(`${index}.c4gh`)));
-  const folder = await client.folder();
-  await chmod(folder, 0o555);
-  // Root may write everywhere, so another user tries.
-  const uid = process.getuid?.() === 0 ? 65_534 : undefined;
-  for (const target of [folder, join(folder, 'new')]) {
-    const run = await client.run(url, ['download', '--all', '-o', target], uid === undefined ? {} : { uid });
-    expect(run.exitCode, run.stderr).toBe(6);
-    expect(run.stderr).toMatch(/permission denied/);
-    expect(run.stderr).toMatch(/Choose another file or folder/);
-    // One message for each file that was begun, not for every file.
-    expect(run.stderr.match(/permission denied/g)?.length).toBeLessThan(12);
-  }
-  expect(await namesIn(folder)).toEqual([]);
-});
-
-test('on a narrow terminal no line of the progress is broken', async ({ skip }) => {
-  try {
-    execFileSync('script', ['--version'], { stdio: 'pipe' });
-  } catch {
-    skip('needs script(1) to make a terminal');
-  }
-  const columns = 34;
-  const names = ['EGAF00000000001-a-very-long-name-of-a-sample.bam.c4gh', 'EGAF00000000002-another-long-name.bam.c4gh'];
-  // Two seconds, in which the progress is drawn several times.
-  server = await RangeServer.start(
-    names.map((name) => served(name, 10 * mebibyte)),
-    { bitsPerSecond: 80e6 },
-  );
-  const folder = await client.folder();
-  const within = ['sh', '-c', `exec script -qec "stty cols ${columns} rows 12; $*" /dev/null`, 'sh'];
-  const argv = ['download', '--all', '-o', folder];
-  const { exitCode, stdout } = await client.run(server.url, argv, { within, env: { TERM: 'xterm' } });
-  expect(exitCode, stdout).toBe(notVerified);
-  // Results are paths and may be longer. Only progress is drawn and removed again.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal receives
-  const drawn = stdout.split(/\r?\n|\x1b\[[0-9;?]*[A-Za-z]/).filter((line) => /\d %/.test(line));
-  expect(drawn.length).toBeGreaterThan(4);
-  for (const line of drawn) expect(line.length, JSON.stringify(line)).toBeLessThan(columns);
 });

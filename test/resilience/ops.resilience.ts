@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decrypt, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decrypt, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { collect, containerOf, keyVector, manifest, sha256, vectorFile } from '../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { opsProcess, type ProcessChoices } from '../helpers/ops-process.ts';
-import { basic, Service, until } from '../helpers/service.ts';
+import { Service, until } from '../helpers/service.ts';
 
 let folder: string;
 let service: Service;
@@ -33,71 +33,50 @@ async function archiveBucket(): Promise<{ keys: string[]; uploads: number }> {
   return { keys: Contents.map(({ Key = '' }) => Key), uploads: Uploads.length };
 }
 
-describe('archive add', () => {
-  test('an interrupt in the middle of an upload leaves neither object, upload nor row', async () => {
-    const before = await archiveBucket();
-    const { exitCode, stderr } = await run(['archive', 'add', '-', '--path', 'big.bam', '--dataset', 'EGAD1'], {
-      // Bytes, and then silence: only the signal can end it.
-      input: Readable.from(
-        (async function* () {
-          yield* bytesOf({ path: 'interrupted', size: 40 << 20 });
-          await new Promise(() => {});
-        })(),
-      ),
-      onStart: (child) => {
-        const stop = service.engine.traffic.observe(({ caller, action }) => {
-          if (caller !== 'operator' || action !== 'UploadPart') return;
-          stop();
-          child.kill('SIGINT');
-        });
-      },
-    });
-    expect(stderr).toContain('interrupted');
-    expect(exitCode).toBe(130);
-    expect(await archiveBucket()).toEqual(before);
-    expect(await service.sql("select 1 from sda.files where submission_file_path = 'big.bam'")).toEqual([]);
+test('archive add: an interrupt in the middle of an upload leaves neither object, upload nor row', async () => {
+  const before = await archiveBucket();
+  const { exitCode, stderr } = await run(['archive', 'add', '-', '--path', 'big.bam', '--dataset', 'EGAD1'], {
+    // Bytes, and then silence: only the signal can end it.
+    input: Readable.from(
+      (async function* () {
+        yield* bytesOf({ path: 'interrupted', size: 40 << 20 });
+        await new Promise(() => {});
+      })(),
+    ),
+    onStart: (child) => {
+      const stop = service.engine.traffic.observe(({ caller, action }) => {
+        if (caller !== 'operator' || action !== 'UploadPart') return;
+        stop();
+        child.kill('SIGINT');
+      });
+    },
   });
+  expect(stderr).toContain('interrupted');
+  expect(exitCode).toBe(130);
+  expect(await archiveBucket()).toEqual(before);
+  expect(await service.sql("select 1 from sda.files where submission_file_path = 'big.bam'")).toEqual([]);
 });
 
-describe('a deployment from nothing', () => {
-  test('a new administrator may export, a new user may list', async () => {
-    const admin = JSON.parse((await run(['admin', 'add', 'adele', '--generate', '--json'])).stdout);
-    const user = JSON.parse((await run(['user', 'add', 'uri', '--generate', '--json'])).stdout);
-    const visa = (await run(['visa', 'issue', '--subject', 'anna', '--dataset', 'EGAD404'])).stdout.trim();
-    const body = {
-      ...{ id: 'EGAD404', type: 'datasetId', visaToken: visa },
-      userPublicKey: formatPublicKey(generateKeyPair().publicKey),
-    };
-    const headers = { Authorization: basic(admin), 'Content-Type': 'application/json' };
-    const { requestId } = (await (await service.export(body, { headers })).json()) as { requestId: string };
-    const asUser = { headers: { Authorization: basic(user), 'X-GA4GH-Visa': visa } };
-    expect((await service.get('files?inbox=false', visa, asUser)).status).toBe(200);
-    await expect
-      .poll(async () => (await run(['audit', '--request', requestId])).stdout, { timeout: 20_000, interval: 300 })
-      .toContain('rejected  unknown_dataset  EGAD404');
-  });
+test('a container of another implementation, for a key added later, reaches its recipient', async () => {
+  const vector = manifest.vectors.find(({ id }) => id === 'pos-06-three-segments-and-17')!;
+  const alice = keyVector('alice');
+  await writeFile(file('alice.sec'), vectorFile(alice.private!));
+  await writeFile(file('passphrase'), alice.passphrase ?? '');
+  await writeFile(file('reference.c4gh'), containerOf(vector));
+  const key = await run(['archive-key', 'add', file('alice.sec'), '--passphrase-file', file('passphrase')]);
+  expect(key).toMatchObject({ exitCode: 0 });
 
-  test('a container of another implementation, for a key added later, reaches its recipient', async () => {
-    const vector = manifest.vectors.find(({ id }) => id === 'pos-06-three-segments-and-17')!;
-    const alice = keyVector('alice');
-    await writeFile(file('alice.sec'), vectorFile(alice.private!));
-    await writeFile(file('passphrase'), alice.passphrase ?? '');
-    await writeFile(file('reference.c4gh'), containerOf(vector));
-    const key = await run(['archive-key', 'add', file('alice.sec'), '--passphrase-file', file('passphrase')]);
-    expect(key).toMatchObject({ exitCode: 0 });
+  const dataset = 'EGAD11';
+  expect(await run(['archive', 'add', file('reference.c4gh'), '--dataset', dataset])).toMatchObject({ exitCode: 0 });
+  expect(await run(['dataset', 'release', dataset])).toMatchObject({ exitCode: 0 });
 
-    const dataset = 'EGAD11';
-    expect(await run(['archive', 'add', file('reference.c4gh'), '--dataset', dataset])).toMatchObject({ exitCode: 0 });
-    expect(await run(['dataset', 'release', dataset])).toMatchObject({ exitCode: 0 });
-
-    const visa = (await run(['visa', 'issue', '--subject', 'bente', '--dataset', dataset])).stdout.trim();
-    const recipient = generateKeyPair();
-    await service.exported({ id: dataset, visa, publicKey: recipient.publicKey });
-    const staged = await until(async () => (await service.list(visa))[0], 'the container');
-    const container = await service.download(visa, staged.fileName);
-    const plaintext = await collect(decrypt([container], { privateKeys: [recipient.privateKey] }));
-    expect([sha256(plaintext), plaintext.length]).toEqual([vector.expected.sha256, vector.expected.length]);
-  });
+  const visa = (await run(['visa', 'issue', '--subject', 'bente', '--dataset', dataset])).stdout.trim();
+  const recipient = generateKeyPair();
+  await service.exported({ id: dataset, visa, publicKey: recipient.publicKey });
+  const staged = await until(async () => (await service.list(visa))[0], 'the container');
+  const container = await service.download(visa, staged.fileName);
+  const plaintext = await collect(decrypt([container], { privateKeys: [recipient.privateKey] }));
+  expect([sha256(plaintext), plaintext.length]).toEqual([vector.expected.sha256, vector.expected.length]);
 });
 
 test('an engine that is gone is "unavailable", soon', async () => {

@@ -216,32 +216,31 @@ describe('deployed stacks, as the AWS SDK finds them', () => {
   });
 });
 
-describe('a deployment without a connection file', () => {
-  test('a visa of a real issuer: what else its subject has in the outbox stays', async () => {
-    const file = join(folder, 'smoke.jwt');
-    writeFileSync(file, await service.visa({ subject: 'researcher', datasetId: 'SMOKE-by-hand' }));
-    await service.putStaged('researcher', 'EGAF1-sample.bam.c4gh', 'theirs');
-    const { exitCode, stdout } = await smoke(['--json', '--visa', file, '--dataset', 'SMOKE-by-hand']);
-    expect(exitCode, stdout).toBe(0);
-    const { outbox, ...rest } = await left();
-    expect(outbox).toEqual([`${service.prefix('researcher')}/EGAF1-sample.bam.c4gh`]);
-    expect({ outbox: [], ...rest }).toEqual(nothing);
-    await service.s3.send(
-      new DeleteObjectCommand({ Bucket: service.connection.outputs.OutboxBucketName, Key: outbox[0] }),
-    );
-  });
+test('a visa of a real issuer: what else its subject has in the outbox stays', async () => {
+  const file = join(folder, 'smoke.jwt');
+  writeFileSync(file, await service.visa({ subject: 'researcher', datasetId: 'SMOKE-by-hand' }));
+  await service.putStaged('researcher', 'EGAF1-sample.bam.c4gh', 'theirs');
+  const { exitCode, stdout } = await smoke(['--json', '--visa', file, '--dataset', 'SMOKE-by-hand']);
+  expect(exitCode, stdout).toBe(0);
+  const { outbox, ...rest } = await left();
+  expect(outbox).toEqual([`${service.prefix('researcher')}/EGAF1-sample.bam.c4gh`]);
+  expect({ outbox: [], ...rest }).toEqual(nothing);
+  await service.s3.send(
+    new DeleteObjectCommand({ Bucket: service.connection.outputs.OutboxBucketName, Key: outbox[0] }),
+  );
 });
 
-describe('the test issuer', () => {
-  test.each([
-    ['its own id', 'EGAD00000000001', 'EGAD00000000001'],
-    ['an alias like an id of a smoke test', 'EGAD00000000002', 'SMOKE-alias'],
-  ])('opens no dataset by %s: no export, outbox, the direct API, or passport of DRS', async (_name, dataset, named) => {
+test.each([
+  ['its own id', 'EGAD00000000001', 'EGAD00000000001'],
+  ['an alias like an id of a smoke test', 'EGAD00000000002', 'SMOKE-alias'],
+])(
+  'the test issuer opens no dataset by %s: no export, outbox, the direct API, or passport of DRS',
+  async (_name, dataset, named) => {
     const { fileId } = await service.archive(dataset, 'genome.bam', 1000);
     await service.setDataset(dataset, 'released');
     await service.sql(
       `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme)
-       select id, '${named}', 'X' from sda.datasets where stable_id = '${dataset}'`,
+     select id, '${named}', 'X' from sda.datasets where stable_id = '${dataset}'`,
     );
     const visa = await visasBy(await readIssuer(issuerFile))('mallory', named, new Date());
     const { publicKey } = generateKeyPair();
@@ -262,8 +261,8 @@ describe('the test issuer', () => {
         403,
       ]);
     }
-  });
-});
+  },
+);
 
 test('the commands of docs/smoke-test.md pass, tell no secret, and remove what a killed run left', async () => {
   const comment = 'run by test/resilience/smoke.resilience.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -170,30 +170,28 @@ test("a configuration file of the user's own is not replaced", async () => {
   expect(['connection.json', 'engine.lock'].filter((name) => existsSync(join(folder, name)))).toEqual([]);
 });
 
-describe('--inspect', () => {
-  test("opens an inspector on the function's process", async () => {
-    const said = await ready('--inspect', 'files');
-    const [, address, of] = /Inspector +(127\.0\.0\.1:\d+), of (\S+)/.exec(said) ?? [];
-    const [target] = (await (await fetch(`http://${address}/json/list`)).json()) as { webSocketDebuggerUrl: string }[];
-    const socket = new WebSocket(target!.webSocketDebuggerUrl);
-    await once(socket, 'open');
-    const expression = 'process.env.AWS_LAMBDA_FUNCTION_NAME + " " + process.env.LAMBDA_TASK_ROOT';
-    socket.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression } }));
-    const [{ data }] = (await once(socket, 'message')) as [{ data: string }];
-    const { value } = JSON.parse(data).result.result;
-    // The debugger is told where the sources are.
-    const mapped = Promise.withResolvers<string>();
-    socket.addEventListener('message', ({ data: text }) => {
-      const { url = '', sourceMapURL = '' } = JSON.parse(String(text)).params ?? {};
-      if (url.endsWith('/tasks/files/index.mjs')) mapped.resolve(sourceMapURL);
-    });
-    socket.send(JSON.stringify({ id: 2, method: 'Debugger.enable' }));
-    expect(await mapped.promise).toBe('index.mjs.map');
-    socket.close();
-    const map = JSON.parse(readFileSync(join(folder, 'tasks/files/index.mjs.map'), 'utf8'));
-    const sources: string[] = map.sources.map((source: string) => fileURLToPath(new URL(source, map.sourceRoot)));
-    expect(sources).toContain(join(root, 'lambdas/delivery/files.ts'));
-    expect(sources.filter((source) => !existsSync(source))).toEqual([]);
-    expect([of, value]).toEqual(['files', expect.stringMatching(/\/tasks\/files$/)]);
+test("--inspect opens an inspector on the function's process", async () => {
+  const said = await ready('--inspect', 'files');
+  const [, address, of] = /Inspector +(127\.0\.0\.1:\d+), of (\S+)/.exec(said) ?? [];
+  const [target] = (await (await fetch(`http://${address}/json/list`)).json()) as { webSocketDebuggerUrl: string }[];
+  const socket = new WebSocket(target!.webSocketDebuggerUrl);
+  await once(socket, 'open');
+  const expression = 'process.env.AWS_LAMBDA_FUNCTION_NAME + " " + process.env.LAMBDA_TASK_ROOT';
+  socket.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression } }));
+  const [{ data }] = (await once(socket, 'message')) as [{ data: string }];
+  const { value } = JSON.parse(data).result.result;
+  // The debugger is told where the sources are.
+  const mapped = Promise.withResolvers<string>();
+  socket.addEventListener('message', ({ data: text }) => {
+    const { url = '', sourceMapURL = '' } = JSON.parse(String(text)).params ?? {};
+    if (url.endsWith('/tasks/files/index.mjs')) mapped.resolve(sourceMapURL);
   });
+  socket.send(JSON.stringify({ id: 2, method: 'Debugger.enable' }));
+  expect(await mapped.promise).toBe('index.mjs.map');
+  socket.close();
+  const map = JSON.parse(readFileSync(join(folder, 'tasks/files/index.mjs.map'), 'utf8'));
+  const sources: string[] = map.sources.map((source: string) => fileURLToPath(new URL(source, map.sourceRoot)));
+  expect(sources).toContain(join(root, 'lambdas/delivery/files.ts'));
+  expect(sources.filter((source) => !existsSync(source))).toEqual([]);
+  expect([of, value]).toEqual(['files', expect.stringMatching(/\/tasks\/files$/)]);
 });

@@ -211,21 +211,6 @@ describe('the outbox', () => {
     expect(keys).toEqual([key]);
   });
 
-  // On the embedded server, test/resilience/shared/listing.resilience.ts has the listing of more than a page.
-  const listed = endpoint === undefined ? 100 : 1100;
-  it(`lists each of ${listed} containers once, in name order`, async () => {
-    const names = Array.from({ length: listed }, (_, index) => `n-${String(index).padStart(4, '0')}.c4gh`);
-    const listing = createHash('sha256').update(`${run} listing`).digest('hex');
-    for (let start = 0; start < names.length; start += 50) {
-      await Promise.all(
-        names.slice(start, start + 50).map((name) => outbox.put(`${listing}/${name}`, bytes(3), metadata, undefined)),
-      );
-    }
-    const seen: string[] = [];
-    for await (const page of reader.list(listing)) seen.push(...page.map(({ name }) => name));
-    expect(seen).toEqual(names);
-  });
-
   it('serves ranges by a presigned URL, as an attachment', async () => {
     await outbox.put(`${prefix}/signed.c4gh`, bytes(1000), metadata, undefined);
     const { url } = await reader.presign(prefix, 'signed.c4gh');

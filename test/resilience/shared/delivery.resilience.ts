@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DeliveryReceipt } from '../../../lib/contract/delivery.ts';
 import { publicKeyFingerprint } from '../../../lib/crypt4gh/index.ts';
 import { vectorKey } from '../../helpers/export-world.ts';
@@ -43,60 +43,58 @@ const stateOf = async (requestId: string) => {
   return (await service.sql(`select ${columns} from data_out.requests where request_id = '${requestId}'`))[0];
 };
 
-describe('an export', () => {
-  test('ends with a receipt that lists every file, and says that it is complete', async () => {
-    const made = [
-      { path: 'a/one.bam', size: 70_000, fileId: 'EGAF1' },
-      { path: 'b/two.vcf', size: 5, fileId: 'EGAF2' },
-    ];
-    for (const { path, size, fileId } of made) await service.archive('EGAD1', path, size, fileId);
-    await service.setDataset('EGAD1', 'released');
-    const visa = await service.visa({ subject: 'complete' });
-    const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
-    await service.settled(requestId, 2);
-    const names = ['EGAF1-one.bam.c4gh', 'EGAF2-two.vcf.c4gh'];
-    await settleRequest(
-      service,
-      { requestId, subject: 'complete', datasetId: 'EGAD1', keyFingerprint },
-      made.map(({ fileId }, index) => ({ fileId, name: names[index]!, state: 'staged' as const })),
-    );
+test('an export ends with a receipt that lists every file, and says that it is complete', async () => {
+  const made = [
+    { path: 'a/one.bam', size: 70_000, fileId: 'EGAF1' },
+    { path: 'b/two.vcf', size: 5, fileId: 'EGAF2' },
+  ];
+  for (const { path, size, fileId } of made) await service.archive('EGAD1', path, size, fileId);
+  await service.setDataset('EGAD1', 'released');
+  const visa = await service.visa({ subject: 'complete' });
+  const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
+  await service.settled(requestId, 2);
+  const names = ['EGAF1-one.bam.c4gh', 'EGAF2-two.vcf.c4gh'];
+  await settleRequest(
+    service,
+    { requestId, subject: 'complete', datasetId: 'EGAD1', keyFingerprint },
+    made.map(({ fileId }, index) => ({ fileId, name: names[index]!, state: 'staged' as const })),
+  );
 
-    const { row, header, payload } = await receiptOf(requestId, visa);
-    expect(row).toMatchObject({ fileName: `EGAD1-${requestId}.delivery.jws`, mimeType: 'application/jose' });
-    expect(header).toEqual({ alg: 'ES256', typ: 'data-out-delivery+jwt', kid: (await keySet()).keys[0]?.kid });
-    expect(payload).toMatchObject({
-      iss: 'org.example.data-out',
-      jti: requestId,
-      generation: 1,
-      dataset: 'EGAD1',
-      kind: 'dataset',
-      key_fingerprint: createHash('sha256').update(publicKey).digest('hex'),
-      complete: true,
-      missing: [],
-    });
-    expect(Math.abs(payload.iat * 1000 - Date.now())).toBeLessThan(60_000);
-    for (const [index, file] of payload.files.entries()) {
-      const container = await service.download(visa, file.name);
-      const plaintext = createHash('sha256');
-      for await (const bytes of bytesOf(made[index]!)) plaintext.update(bytes);
-      expect(file).toEqual({
-        name: names[index],
-        file_id: made[index]?.fileId,
-        path: made[index]?.path,
-        size: container.length,
-        plaintext_size: made[index]?.size,
-        plaintext_sha256: plaintext.digest('hex'),
-        crc64nvme: expect.stringMatching(/^[A-Za-z0-9+/]{11}=$/),
-        header_sha256: createHash('sha256').update(container.subarray(0, 124)).digest('hex'),
-      });
-    }
-    const bytes = payload.files.reduce((sum, { size }) => sum + size, 0);
-    await until(async () => ((await stateOf(requestId))?.[3] === '1' ? true : undefined), 'the receipt to be recorded');
-    expect(await stateOf(requestId)).toEqual(['complete', '2', String(bytes), '1']);
-    const settled = `select reason, dataset_id, bytes from data_out.export_log
-      where request_id = '${requestId}' and event = 'settled'`;
-    expect(await service.sql(settled)).toEqual([['complete', 'EGAD1', String(bytes)]]);
+  const { row, header, payload } = await receiptOf(requestId, visa);
+  expect(row).toMatchObject({ fileName: `EGAD1-${requestId}.delivery.jws`, mimeType: 'application/jose' });
+  expect(header).toEqual({ alg: 'ES256', typ: 'data-out-delivery+jwt', kid: (await keySet()).keys[0]?.kid });
+  expect(payload).toMatchObject({
+    iss: 'org.example.data-out',
+    jti: requestId,
+    generation: 1,
+    dataset: 'EGAD1',
+    kind: 'dataset',
+    key_fingerprint: createHash('sha256').update(publicKey).digest('hex'),
+    complete: true,
+    missing: [],
   });
+  expect(Math.abs(payload.iat * 1000 - Date.now())).toBeLessThan(60_000);
+  for (const [index, file] of payload.files.entries()) {
+    const container = await service.download(visa, file.name);
+    const plaintext = createHash('sha256');
+    for await (const bytes of bytesOf(made[index]!)) plaintext.update(bytes);
+    expect(file).toEqual({
+      name: names[index],
+      file_id: made[index]?.fileId,
+      path: made[index]?.path,
+      size: container.length,
+      plaintext_size: made[index]?.size,
+      plaintext_sha256: plaintext.digest('hex'),
+      crc64nvme: expect.stringMatching(/^[A-Za-z0-9+/]{11}=$/),
+      header_sha256: createHash('sha256').update(container.subarray(0, 124)).digest('hex'),
+    });
+  }
+  const bytes = payload.files.reduce((sum, { size }) => sum + size, 0);
+  await until(async () => ((await stateOf(requestId))?.[3] === '1' ? true : undefined), 'the receipt to be recorded');
+  expect(await stateOf(requestId)).toEqual(['complete', '2', String(bytes), '1']);
+  const settled = `select reason, dataset_id, bytes from data_out.export_log
+    where request_id = '${requestId}' and event = 'settled'`;
+  expect(await service.sql(settled)).toEqual([['complete', 'EGAD1', String(bytes)]]);
 });
 
 test('the block of the page checks a receipt, and refuses a changed one', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../../helpers/made-files.ts';
@@ -58,49 +58,45 @@ async function follow(reply: RawReply): Promise<Response> {
 const bytesIn = async (response: Response) => Buffer.from(await response.arrayBuffer());
 const directKeys = async () => (await service.outboxKeys()).filter((name) => name.startsWith('direct/'));
 
-describe('a small container', () => {
-  test('that broke off is taken up by another call: the same tag, and together the same bytes', async () => {
-    const whole = await container(small);
-    const broken = await container(small, { onText: (text) => text.length < 200_000 });
-    expect([broken.status, broken.complete]).toEqual([200, false]);
-    const got = broken.bytes.length;
-    const rest = await container(small, {
-      headers: { Range: `bytes=${got}-`, 'If-Range': String(broken.headers.etag) },
-    });
-    expect([rest.status, rest.headers['content-range']]).toEqual([
-      206,
-      `bytes ${got}-${whole.bytes.length - 1}/${whole.bytes.length}`,
-    ]);
-    expect(Buffer.concat([broken.bytes, rest.bytes]).equals(whole.bytes)).toBe(true);
-    expect(rest.headers.etag).toBe(whole.headers.etag);
+test('a small container that broke off is taken up by another call: the same tag, and together the same bytes', async () => {
+  const whole = await container(small);
+  const broken = await container(small, { onText: (text) => text.length < 200_000 });
+  expect([broken.status, broken.complete]).toEqual([200, false]);
+  const got = broken.bytes.length;
+  const rest = await container(small, {
+    headers: { Range: `bytes=${got}-`, 'If-Range': String(broken.headers.etag) },
   });
+  expect([rest.status, rest.headers['content-range']]).toEqual([
+    206,
+    `bytes ${got}-${whole.bytes.length - 1}/${whole.bytes.length}`,
+  ]);
+  expect(Buffer.concat([broken.bytes, rest.bytes]).equals(whole.bytes)).toBe(true);
+  expect(rest.headers.etag).toBe(whole.headers.etag);
 });
 
-describe('a large container', () => {
-  test('is made inside S3 and fetched from there; the next call finds it there', async () => {
-    service.engine.traffic.resetCounters();
-    const response = await follow(await container(large));
-    expect(response.status).toBe(200);
-    expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${large.fileId}-large.bam.c4gh"`);
-    const bytes = await bytesIn(response);
-    const { body } = await bodyOf(large);
-    expect(bytes.subarray(124).equals(body)).toBe(true);
-    expect(plaintextIn(bytes).equals(large.plaintext)).toBe(true);
-    expect(await directKeys()).toEqual([
-      expect.stringMatching(new RegExp(`^direct/[0-9a-f]{64}/${large.fileId}-large\\.bam\\.c4gh$`)),
-    ]);
-    // All but 5 MiB of the body stay inside S3.
-    expect(service.calls('direct-file s3 CreateMultipartUpload')).toBe(1);
-    expect(service.engine.traffic.bytesOf('direct-file', 's3')).toBeLessThan(11 * mebibyte);
+test('a large container is made inside S3 and fetched from there; the next call finds it there', async () => {
+  service.engine.traffic.resetCounters();
+  const response = await follow(await container(large));
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${large.fileId}-large.bam.c4gh"`);
+  const bytes = await bytesIn(response);
+  const { body } = await bodyOf(large);
+  expect(bytes.subarray(124).equals(body)).toBe(true);
+  expect(plaintextIn(bytes).equals(large.plaintext)).toBe(true);
+  expect(await directKeys()).toEqual([
+    expect.stringMatching(new RegExp(`^direct/[0-9a-f]{64}/${large.fileId}-large\\.bam\\.c4gh$`)),
+  ]);
+  // All but 5 MiB of the body stay inside S3.
+  expect(service.calls('direct-file s3 CreateMultipartUpload')).toBe(1);
+  expect(service.engine.traffic.bytesOf('direct-file', 's3')).toBeLessThan(11 * mebibyte);
 
-    service.engine.traffic.resetCounters();
-    const again = await bytesIn(await follow(await container(large)));
-    expect(again.equals(bytes)).toBe(true);
-    const { calls = 0 } = service.engine.traffic.counters()['direct-file s3 HeadObject'] ?? {};
-    // One of the archived body, one of the container.
-    expect(calls).toBe(2);
-    for (const action of ['CreateMultipartUpload', 'UploadPart', 'UploadPartCopy', 'PutObject', 'GetObject']) {
-      expect([action, service.calls(`direct-file s3 ${action}`)]).toEqual([action, 0]);
-    }
-  });
+  service.engine.traffic.resetCounters();
+  const again = await bytesIn(await follow(await container(large)));
+  expect(again.equals(bytes)).toBe(true);
+  const { calls = 0 } = service.engine.traffic.counters()['direct-file s3 HeadObject'] ?? {};
+  // One of the archived body, one of the container.
+  expect(calls).toBe(2);
+  for (const action of ['CreateMultipartUpload', 'UploadPart', 'UploadPartCopy', 'PutObject', 'GetObject']) {
+    expect([action, service.calls(`direct-file s3 ${action}`)]).toEqual([action, 0]);
+  }
 });

@@ -89,26 +89,24 @@ test('no line of the access log has the name behind an id', async () => {
   expect(lines().filter(({ line }) => /wrong|data\.bam/.test(line))).toEqual([]);
 });
 
-describe('the whole', () => {
-  test('comes with its length, its name and a tag; only its segments are read, in a few reads', async () => {
-    const { result: reply, ranges } = await readsOf(() => get());
-    expect([reply.status, reply.complete]).toEqual([200, true]);
-    expect(reply.bytes.equals(plaintext)).toBe(true);
-    expect(reply.headers).toMatchObject({
-      'content-type': 'application/octet-stream',
-      'content-length': String(size),
-      'content-disposition': `attachment; filename="r_w data.bam"; filename*=UTF-8''r%C3%A4w%20data.bam`,
-      'accept-ranges': 'bytes',
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
-      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
-    });
-    const ends = [...readStarts.slice(1), 48 * segment + 1028];
-    const expected = readStarts.map((start, index) => `bytes=${start}-${(ends[index] ?? 0) - 1}`);
-    // They may end in any order.
-    expect(ranges.toSorted()).toEqual(expected.toSorted());
+test('the whole comes with its length, its name and a tag; only its segments are read, in a few reads', async () => {
+  const { result: reply, ranges } = await readsOf(() => get());
+  expect([reply.status, reply.complete]).toEqual([200, true]);
+  expect(reply.bytes.equals(plaintext)).toBe(true);
+  expect(reply.headers).toMatchObject({
+    'content-type': 'application/octet-stream',
+    'content-length': String(size),
+    'content-disposition': `attachment; filename="r_w data.bam"; filename*=UTF-8''r%C3%A4w%20data.bam`,
+    'accept-ranges': 'bytes',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
+    'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
+  const ends = [...readStarts.slice(1), 48 * segment + 1028];
+  const expected = readStarts.map((start, index) => `bytes=${start}-${(ends[index] ?? 0) - 1}`);
+  // They may end in any order.
+  expect(ranges.toSorted()).toEqual(expected.toSorted());
 });
 
 describe('a failure in mid-reply breaks the connection', () => {

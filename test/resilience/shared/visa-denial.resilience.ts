@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
 import { opsProcess } from '../../helpers/ops-process.ts';
 import { expectProblem } from '../../helpers/raw-http.ts';
@@ -49,20 +49,18 @@ const readsDenyList = ({ action, input }: AwsCall) =>
   action === 'GetSecretValue' && String(input?.SecretId).includes('VisaDenyList');
 const unavailable = { error: { status: 500, code: 'InternalServiceError' } };
 
-describe('a visa on the deny list', () => {
-  test('is refused at every door, another of the same subject is not, and it is good again when it is allowed', async () => {
-    const visa = await stolen();
-    const other = await service.visa({ claims: { jti: 'other' } });
-    expect(await doors(visa)).toEqual(open);
-    await tool('deny', ...entry('--jti', 'stolen'));
-    expect(await tool('denied')).toMatch(/^token +stolen +https:/m);
-    expect(await doors(visa)).toEqual(shut);
-    expect(await doors(other)).toEqual(open);
-    const { status, text } = await service.direct('metadata/datasets', visa);
-    expect([status, text]).toEqual([401, expect.not.stringContaining('stolen')]);
-    await tool('allow', ...entry('--jti', 'stolen'));
-    expect(await doors(visa)).toEqual(open);
-  });
+test('a visa on the deny list is refused at every door, another of the same subject is not, and it is good again when it is allowed', async () => {
+  const visa = await stolen();
+  const other = await service.visa({ claims: { jti: 'other' } });
+  expect(await doors(visa)).toEqual(open);
+  await tool('deny', ...entry('--jti', 'stolen'));
+  expect(await tool('denied')).toMatch(/^token +stolen +https:/m);
+  expect(await doors(visa)).toEqual(shut);
+  expect(await doors(other)).toEqual(open);
+  const { status, text } = await service.direct('metadata/datasets', visa);
+  expect([status, text]).toEqual([401, expect.not.stringContaining('stolen')]);
+  await tool('allow', ...entry('--jti', 'stolen'));
+  expect(await doors(visa)).toEqual(open);
 });
 
 test('a denied subject is refused with every visa, a denied passport as a whole', async () => {

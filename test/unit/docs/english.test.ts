@@ -55,22 +55,6 @@ function sources(): readonly string[] {
   );
 }
 
-test.each([
-  ['A file that is there stays.', 'exists, is missing'],
-  ['/**\n * The download goes\n * on where it stopped.\n */', 'continue, resume'],
-  ['// Two requests of 100 bytes a\n// second.', 'per'],
-  ["test('a bucket of its own', () => {})", 'its own, separate'],
-])('finds %j', (text, better) => {
-  expect(found(text)).toEqual([expect.stringMatching(`→ ${better}$`)]);
-});
-
-test.each(['Is there a file?', 'There is no file, and it is no longer needed.', 'It counts the requests: too many.'])(
-  'accepts %j',
-  (text) => {
-    expect(found(text)).toEqual([]);
-  },
-);
-
 /** The pages beside test vectors come with them. */
 const read = pages.filter((page) => !page.startsWith('test/vectors/'));
 
@@ -131,14 +115,6 @@ function styleOf(text: string): Style {
     chains: sentences.filter((sentence) => sentence.split(';').length > 2),
   };
 }
-
-test('colons, short sentences and chains are counted in prose alone', () => {
-  const page =
-    '# A: B\n\n| a: b | c |\n\nIt is short. One thing: a verb is missing; so is another; and the next, too.\n\n```sh\na: b\n```\n\nThis is a list:\n\n- Its item is short.\n';
-  const { colons, short, chains } = styleOf(page);
-  expect([Math.round(colons), short]).toEqual([42, 75]);
-  expect(chains).toEqual(['One thing: a verb is missing; so is another; and the next, too.']);
-});
 
 test.each(read)('%s is in whole sentences', (page) => {
   const style = styleOf(readPage(page));

@@ -23,21 +23,19 @@ test.each([
   expect(printable(text)).toBe(shown);
 });
 
-describe('a line of JSON', () => {
-  test.each([
-    ['C0', '\u001b[2J\n', '\\u001b[2J\\n'],
-    ['DEL and C1', '\u007f\u009b2J', '\\u007f\\u009b2J'],
-    ['bidi', '\u061c\u200e\u200f\u202a\u202e\u2066\u2069', '\\u061c\\u200e\\u200f\\u202a\\u202e\\u2066\\u2069'],
-    ['zero width', '\u00ad\u034f\u200b\u200d\u2060\ufeff', '\\u00ad\\u034f\\u200b\\u200d\\u2060\\ufeff'],
-    ['fillers and variation selectors', '\u115f\u3164\ufe0f', '\\u115f\\u3164\\ufe0f'],
-    ['line separators', '\u0085\u2028\u2029', '\\u0085\\u2028\\u2029'],
-    ['tags', '\u{e0001}\u{e0041}', '\\udb40\\udc01\\udb40\\udc41'],
-    ['letters of any script', 'prøve 标本 😀', 'prøve 标本 😀'],
-  ])('escapes what a terminal obeys or hides: %s', (_, name, escaped) => {
-    const line = jsonLine({ name, [name]: [name] });
-    expect(line).toBe(`{"name":"${escaped}","${escaped}":["${escaped}"]}`);
-    expect(JSON.parse(line)).toEqual({ name, [name]: [name] });
-  });
+test.each([
+  ['C0', '\u001b[2J\n', '\\u001b[2J\\n'],
+  ['DEL and C1', '\u007f\u009b2J', '\\u007f\\u009b2J'],
+  ['bidi', '\u061c\u200e\u200f\u202a\u202e\u2066\u2069', '\\u061c\\u200e\\u200f\\u202a\\u202e\\u2066\\u2069'],
+  ['zero width', '\u00ad\u034f\u200b\u200d\u2060\ufeff', '\\u00ad\\u034f\\u200b\\u200d\\u2060\\ufeff'],
+  ['fillers and variation selectors', '\u115f\u3164\ufe0f', '\\u115f\\u3164\\ufe0f'],
+  ['line separators', '\u0085\u2028\u2029', '\\u0085\\u2028\\u2029'],
+  ['tags', '\u{e0001}\u{e0041}', '\\udb40\\udc01\\udb40\\udc41'],
+  ['letters of any script', 'prøve 标本 😀', 'prøve 标本 😀'],
+])('a line of JSON escapes what a terminal obeys or hides: %s', (_, name, escaped) => {
+  const line = jsonLine({ name, [name]: [name] });
+  expect(line).toBe(`{"name":"${escaped}","${escaped}":["${escaped}"]}`);
+  expect(JSON.parse(line)).toEqual({ name, [name]: [name] });
 });
 
 const columns: Columns<{ readonly name: string }> = [

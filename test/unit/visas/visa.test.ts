@@ -237,17 +237,15 @@ describe('jku', () => {
   });
 });
 
-describe('what the operator allows an issuer', () => {
-  test.each([
-    ['a source that is listed', { sources: ['https://issuer.example.org/dac'] }, {}, granted],
-    ['a source that is not', { sources: ['https://issuer.example.org/da'] }, {}, 'untrusted_source'],
-    ['a by that is listed', { by: ['so', 'dac'] }, {}, granted],
-    ['a by that is not', { by: ['so'] }, {}, 'untrusted_source'],
-    ['a by that is not, on a visa that grants nothing', { by: ['so'] }, { visa: { type: 'Other' } }, 'no grant'],
-    ['passports only', { issues: ['passports'], datasetIdFrom: undefined }, {}, 'untrusted_issuer'],
-  ] as const)('%s', async (_name, entry, choices, expected) => {
-    expect(await outcome(choices, entry)).toBe(expected);
-  });
+test.each([
+  ['a source that is listed', { sources: ['https://issuer.example.org/dac'] }, {}, granted],
+  ['a source that is not', { sources: ['https://issuer.example.org/da'] }, {}, 'untrusted_source'],
+  ['a by that is listed', { by: ['so', 'dac'] }, {}, granted],
+  ['a by that is not', { by: ['so'] }, {}, 'untrusted_source'],
+  ['a by that is not, on a visa that grants nothing', { by: ['so'] }, { visa: { type: 'Other' } }, 'no grant'],
+  ['passports only', { issues: ['passports'], datasetIdFrom: undefined }, {}, 'untrusted_issuer'],
+] as const)('what the operator allows an issuer %s', async (_name, entry, choices, expected) => {
+  expect(await outcome(choices, entry)).toBe(expected);
 });
 
 describe('audience (RFC 7519 § 4.1.3)', () => {

@@ -35,8 +35,9 @@ describe('whole containers', () => {
   });
 });
 
-describe('taking a container apart', () => {
-  test.each([64, 124, 1_000_000])('in chunks of %d bytes: header and body are the container', async (size) => {
+test.each([64, 124, 1_000_000])(
+  'a container is taken apart in chunks of %d bytes: header and body are the container',
+  async (size) => {
     const chunks = [...inChunks(container, size)];
     for (const source of [chunks, inOneMemory(inChunks(container, size))]) {
       const { header, body } = await splitContainer(source);
@@ -45,8 +46,8 @@ describe('taking a container apart', () => {
     }
     // What was given stays untouched.
     expect(Buffer.concat(chunks)).toEqual(container);
-  });
-});
+  },
+);
 
 describe('the source is closed', () => {
   test.each([

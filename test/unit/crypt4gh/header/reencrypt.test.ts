@@ -137,10 +137,8 @@ describe('the header rebuilt from a derived sender key', () => {
   });
 });
 
-describe('refused', () => {
-  test('a header that no key opens', () => {
-    expect(() => rebuild({ readerKeys: [other.privateKey] })).toThrow(NoMatchingKeyError);
-  });
+test('a header that no key opens is refused', () => {
+  expect(() => rebuild({ readerKeys: [other.privateKey] })).toThrow(NoMatchingKeyError);
 });
 
 describe('packets that do not open', () => {

@@ -14,15 +14,16 @@ function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-describe('a passphrase outside ASCII opens files of other programs', () => {
-  test.each(passphraseVectors)('$name, as a string and as bytes, which stay as they are', async (vector) => {
+test.each(passphraseVectors)(
+  'a passphrase outside ASCII opens files of other programs: $name, as a string and as bytes, which stay as they are',
+  async (vector) => {
     const bytes = bytesOf(passphrase);
     for (const given of [passphrase, bytes]) {
       expect(hex(await parsePrivateKey(vector.text, given))).toBe(vector.privateKeyHex);
     }
     expect(bytes).toEqual(bytesOf(passphrase));
-  });
-});
+  },
+);
 
 describe('a passphrase in bytes', () => {
   test('opens a key that the Python reference generated', async () => {

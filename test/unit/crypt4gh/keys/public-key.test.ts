@@ -14,26 +14,24 @@ const spkiRaw = Buffer.from(pair.publicKey.export({ format: 'jwk' }).x!, 'base64
 const sshLine = vectorFile('keys/ssh_plain.pub').toString();
 const sshRaw = Buffer.from(keyVector('ssh_plain').public_key_hex!, 'hex');
 
-describe('every form of a public key that is in use', () => {
-  test.each<[string, string | Uint8Array, Buffer]>([
-    ['Crypt4GH PEM', pem, raw],
-    ['Crypt4GH PEM as bytes', Buffer.from(pem), raw],
-    ['Crypt4GH PEM without line breaks', pem.replaceAll('\n', ''), raw],
-    ['Crypt4GH PEM with spaces for line breaks', pem.replaceAll('\n', ' '), raw],
-    ['base64 of that PEM', Buffer.from(pem).toString('base64'), raw],
-    ['base64 of the PEM without line breaks', Buffer.from(pem.replaceAll('\n', '')).toString('base64'), raw],
-    ['base64 of the 32 bytes', base64, raw],
-    ['base64 without padding, white space around', ` ${base64.replace('=', '')}\r\n`, raw],
-    ['the 32 bytes', raw, raw],
-    ['X25519 SPKI as PEM', spkiPem, spkiRaw],
-    ['X25519 SPKI as PEM without line breaks', spkiPem.replaceAll('\n', ''), spkiRaw],
-    ['base64 of the SPKI PEM', Buffer.from(spkiPem).toString('base64'), spkiRaw],
-    ['base64 of the SPKI DER', spkiDer.toString('base64'), spkiRaw],
-    ['OpenSSH line', sshLine, sshRaw],
-    ['OpenSSH line without comment', sshLine.split(' ').slice(0, 2).join(' '), sshRaw],
-  ])('%s', (_, input, expected) => {
-    expect(Buffer.from(parsePublicKey(input))).toEqual(expected);
-  });
+test.each<[string, string | Uint8Array, Buffer]>([
+  ['Crypt4GH PEM', pem, raw],
+  ['Crypt4GH PEM as bytes', Buffer.from(pem), raw],
+  ['Crypt4GH PEM without line breaks', pem.replaceAll('\n', ''), raw],
+  ['Crypt4GH PEM with spaces for line breaks', pem.replaceAll('\n', ' '), raw],
+  ['base64 of that PEM', Buffer.from(pem).toString('base64'), raw],
+  ['base64 of the PEM without line breaks', Buffer.from(pem.replaceAll('\n', '')).toString('base64'), raw],
+  ['base64 of the 32 bytes', base64, raw],
+  ['base64 without padding, white space around', ` ${base64.replace('=', '')}\r\n`, raw],
+  ['the 32 bytes', raw, raw],
+  ['X25519 SPKI as PEM', spkiPem, spkiRaw],
+  ['X25519 SPKI as PEM without line breaks', spkiPem.replaceAll('\n', ''), spkiRaw],
+  ['base64 of the SPKI PEM', Buffer.from(spkiPem).toString('base64'), spkiRaw],
+  ['base64 of the SPKI DER', spkiDer.toString('base64'), spkiRaw],
+  ['OpenSSH line', sshLine, sshRaw],
+  ['OpenSSH line without comment', sshLine.split(' ').slice(0, 2).join(' '), sshRaw],
+])('every form of a public key that is in use: %s', (_, input, expected) => {
+  expect(Buffer.from(parsePublicKey(input))).toEqual(expected);
 });
 
 function spki(type: 'rsa' | 'ec' | 'ed25519'): string {

@@ -27,9 +27,3 @@ test.each([
   const { body, headers } = errorReply(service, error);
   expect(`${body} ${JSON.stringify(headers)}`).toContain(code);
 });
-
-test('a refusal says who may not do what, and why, as IAM does', () => {
-  const message = `User: ${role} is not authorized to perform: s3:GetObject on resource: arn:r ${reason}`;
-  expect(refusal('s3', 's3:GetObject').message).toBe(message);
-  expect(refusal('secretsmanager', 'kms:Decrypt').message).toBe('Access to KMS is not allowed');
-});

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { AccessControl, type AccessEntry, evaluate } from '../../../../lib/local/iam/access.ts';
+import { evaluate } from '../../../../lib/local/iam/access.ts';
 import { type Permission, parsePolicy } from '../../../../lib/local/iam/policy.ts';
 import { ResourcePolicies } from '../../../../lib/local/iam/resource-policies.ts';
 import { arnIn, deployed } from '../../../helpers/deployed.ts';
@@ -98,12 +98,6 @@ describe('the policy of a key', () => {
     expect(evaluate(policies, everything, key).refusal).toContain('no resource-based policy');
   });
 
-  it('decides about each call on the key, and about no other', () => {
-    const { policies, key } = withPolicies({ ...allow('kms:*', '*', { Condition }), Principal: root });
-    expect(evaluate(policies, everything, { ...key, action: 'kms:ListGrants' }).refusal).toContain('no resource-based');
-    expect(evaluate(policies, everything, { action: 'kms:ListKeys', resource: '*' }).refusal).toBeUndefined();
-  });
-
   it('that names the account leaves the decision to the role', () => {
     const { policies, key } = withPolicies({ ...allow('kms:*'), Principal: root });
     expect(evaluate(policies, caller(), key).refusal).toBe(
@@ -112,29 +106,5 @@ describe('the policy of a key', () => {
     const grant = caller(allow('kms:Decrypt', key.resource, { Condition }));
     expect(evaluate(policies, grant, via(key, 's3')).refusal).toBeUndefined();
     expect(evaluate(policies, grant, via(key, 'secretsmanager')).refusal).toContain('no identity-based policy');
-  });
-});
-
-describe('what is told of decisions', () => {
-  const none = new ResourcePolicies(deployed({}));
-  const read = (key: string) => ({ action: 's3:GetObject', resource: `arn:aws:s3:::b/${key}` });
-
-  it('is the first of each kind, with the grants that allow it, and each refusal by its resource', () => {
-    const entries: AccessEntry[] = [];
-    const control = new AccessControl(none, (entry) => entries.push(entry));
-    const role = caller(allow('s3:GetObject', 'arn:aws:s3:::b/a*'), allow('s3:*', 'arn:aws:s3:::b/ab*'));
-    for (const key of ['a1', 'a2', 'ab', 'c', 'c', 'd']) control.evaluate(role, read(key), 'code');
-    control.evaluate(role, read('a3'), 'url');
-    control.evaluate(role, read('ab'), undefined);
-    expect(
-      entries.map(({ origin, permission, grants, refusal }) => [origin, permission.resource, grants, !refusal]),
-    ).toEqual([
-      ['code', 'arn:aws:s3:::b/a1', ['s3:GetObject arn:aws:s3:::b/a*'], true],
-      ['code', 'arn:aws:s3:::b/ab', ['s3:GetObject arn:aws:s3:::b/a*', 's3:* arn:aws:s3:::b/ab*'], true],
-      ['code', 'arn:aws:s3:::b/c', [], false],
-      ['code', 'arn:aws:s3:::b/d', [], false],
-      ['url', 'arn:aws:s3:::b/a3', ['s3:GetObject arn:aws:s3:::b/a*'], true],
-    ]);
-    expect(entries[0]).toMatchObject({ name: 'work', role: roleArn });
   });
 });

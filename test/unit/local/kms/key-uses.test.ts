@@ -52,11 +52,6 @@ describe('a call of S3 needs the key', () => {
       s3('UploadPartCopy', 'Target', 'Source'),
       ['GenerateDataKey Two', 'Decrypt Two', 'Decrypt One'].map((use) => `kms:${use}`),
     ],
-    [
-      'of both sides to copy a whole object, too',
-      s3('CopyObject', 'Target', 'Source'),
-      ['kms:GenerateDataKey Two', 'kms:Decrypt One'],
-    ],
     ['to list parts', s3('ListParts', 'Source'), ['kms:Decrypt One']],
     ['that the template names by its id', s3('GetObject', 'ById'), ['kms:Decrypt Two']],
     ['not to tell a size', s3('HeadObject', 'Source'), []],
@@ -81,10 +76,6 @@ describe('a call of SQS needs the key', () => {
       'kms:viaservice': 'sqs.eu-north-1.amazonaws.com',
       'kms:encryptioncontext:aws:sqs:arn': arnOf('AWS::SQS::Queue', 'Sealed'),
     });
-  });
-
-  it('not to delete, nor of a queue without one', () => {
-    expect([...sqs('DeleteMessage', 'Sealed'), ...sqs('SendMessage', 'Own')]).toEqual([]);
   });
 });
 

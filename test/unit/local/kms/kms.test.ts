@@ -37,11 +37,9 @@ async function publicKeyOf(KeyId: string) {
 
 describe('Sign', () => {
   test('signs a digest with the key that is named, as OpenSSL checks it', async () => {
-    for (let round = 0; round < 20; round += 1) {
-      const signature = Buffer.from((await call('Sign', order(first))).Signature ?? '', 'base64');
-      expect(verify('sha256', message, await publicKeyOf(first), signature)).toBe(true);
-      expect(verify('sha256', message, await publicKeyOf(second), signature)).toBe(false);
-    }
+    const signature = Buffer.from((await call('Sign', order(first))).Signature ?? '', 'base64');
+    expect(verify('sha256', message, await publicKeyOf(first), signature)).toBe(true);
+    expect(verify('sha256', message, await publicKeyOf(second), signature)).toBe(false);
   });
 
   test.each([

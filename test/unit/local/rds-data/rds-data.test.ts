@@ -93,12 +93,6 @@ describe('ExecuteStatement', () => {
   ])('refuses %s', async (_, sql, parameters, code) => {
     expect((await refusal(run(sql, parameters)))?.[0]).toBe(code);
   });
-
-  it('refuses what it lacks by name', async () => {
-    const input = { sql: 'select :a', parameters: [{ name: 'a', value: { stringValue: '' }, typeHint: 'DATE' }] };
-    const expected = ['BadRequestException', 'the local Data API does not know the type hint DATE'];
-    expect(await refusal(call('ExecuteStatement', input))).toEqual(expected);
-  });
 });
 
 describe('transactions', () => {
@@ -119,22 +113,6 @@ describe('transactions', () => {
     const waiting = count();
     await call('CommitTransaction', { transactionId: committed });
     expect(await waiting).not.toEqual(before);
-  });
-
-  it('run one statement at a time', async () => {
-    const transactionId = await begin();
-    const outcomes = await Promise.allSettled([1, 2].map(() => run(insert, n, { transactionId })));
-    await call('RollbackTransaction', { transactionId });
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
-      reason: { code: 'DatabaseErrorException' },
-    });
-  });
-
-  it('that have ended are not found', async () => {
-    const transactionId = await begin();
-    await call('CommitTransaction', { transactionId });
-    expect((await refusal(run('select 1', [], { transactionId })))?.[0]).toBe('TransactionNotFoundException');
   });
 });
 

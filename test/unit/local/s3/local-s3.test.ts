@@ -37,7 +37,6 @@ async function ask(...call: Parameters<typeof send>) {
 /** Files with bytes of objects and parts. */
 const dataFiles = () =>
   readdirSync(join(folder, 'data'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-const begin = async (key: string) => /<UploadId>([^<]+)</.exec((await ask('POST', `${key}?uploads`)).text)?.[1] ?? '';
 const refusal = async (asked: Promise<unknown>) => {
   const error = await asked.then(
     () => undefined,
@@ -77,18 +76,6 @@ describe('the bytes of an object', () => {
       expect(dataFiles()).toEqual([]);
     }
   });
-
-  test('are copied also when the source is deleted meanwhile', async () => {
-    await ask('PUT', '/b/source', {}, 'bytes');
-    const id = await begin('/b/k');
-    const copy = ask('PUT', `/b/k?uploadId=${id}&partNumber=1`, { 'x-amz-copy-source': '/b/source' });
-    await ask('DELETE', '/b/source');
-    const etag = /<ETag>([^<]+)</.exec((await copy).text)?.[1] ?? '';
-    const parts = `<Part><PartNumber>1</PartNumber><ETag>${etag}</ETag></Part>`;
-    await ask('POST', `/b/k?uploadId=${id}`, {}, `<CompleteMultipartUpload>${parts}</CompleteMultipartUpload>`);
-    expect((await ask('GET', '/b/k')).text).toBe('bytes');
-    expect(dataFiles()).toHaveLength(1);
-  });
 });
 
 describe('what is not modelled is refused by name', () => {
@@ -106,20 +93,7 @@ describe('what is not modelled is refused by name', () => {
     expect(await refusal(ask(method, url, headers))).toEqual([501, 'NotImplemented']);
   });
 
-  test.each(['VersionId', 'ETag'])('and the %s of an object in DeleteObjects, which is kept', async (name) => {
-    await ask('PUT', '/b/k');
-    const body = `<Delete><Object><Key>k</Key><${name}>x</${name}></Object></Delete>`;
-    expect(await refusal(ask('POST', '/b?delete', {}, body))).toEqual([501, 'NotImplemented']);
-    expect((await ask('GET', '/b/k')).status).toBe(200);
-  });
-
   test('and a bucket that is missing, by the name of S3', async () => {
     expect(await refusal(ask('GET', '/none/k'))).toEqual([404, 'NoSuchBucket']);
   });
-});
-
-test('a listing tells the key to start after in the encoding that the caller asks for', async () => {
-  const listing = async (encoding: string) =>
-    /<StartAfter>([^<]*)</.exec((await ask('GET', `/b?list-type=2&start-after=a%26b%20%C3%A4${encoding}`)).text)?.[1];
-  expect([await listing(''), await listing('&encoding-type=url')]).toEqual(['a&#38;b ä', 'a%26b+%C3%A4']);
 });

@@ -40,14 +40,3 @@ test('a call without an answer is given up, and sent again', async () => {
   expect(records.map(({ status }) => status)).toEqual([null, 200]);
   expect(records[0]!.failure).toContain('timeout');
 });
-
-test('the scopes of a classic token are known after a reply; other tokens have none', async () => {
-  const classic = open().client;
-  expect(classic.scopes).toBeUndefined();
-  await classic.find(releases, anything);
-  expect(classic.scopes).toEqual(['repo']);
-  server.tokens.set(repositoryToken, { push: true });
-  const fine = open().client;
-  await fine.find(releases, anything);
-  expect(fine.scopes).toBeUndefined();
-});

@@ -67,13 +67,3 @@ describe.each<Fault>(['reset-before', 'reset-after'])('from one call on every ca
     for (const [step, done] of taken.entries()) expect(stdout.includes(said[step]!)).toBe(done);
   });
 });
-
-test('runs that are stopped at every call one after the other reach the end, too', async () => {
-  for (const call of calls) {
-    server.outage = { from: server.calls.length + call, fault: 'error-after' };
-    await apply();
-  }
-  server.outage = undefined;
-  expect((await apply()).exitCode).toBe(0);
-  expect(server.state).toEqual(retired());
-});

@@ -50,31 +50,29 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-describe('an id that is wanted or granted', () => {
-  it.each([
-    ['a stable id', 'EGAD1', 'EGAD1'],
-    ['an alias', 'https://doi.org/10.1/x', 'EGAD1'],
-    ['an alias that expires later', 'soon', 'EGAD2'],
-    ['an alias that has expired', 'old', undefined],
-    ['an alias of one dataset under two schemes', 'twice', 'EGAD1'],
-    ['an alias of two datasets', 'shared', undefined],
-    ['a stable id that is also an alias of another dataset', 'EGAD3', 'EGAD3'],
-    ['an alias of a dataset without a stable id', 'nameless', undefined],
-    ['an unknown id', 'EGAD9', undefined],
-    // The issuer of smoke tests grants every id that begins so.
-    ['an alias that begins like a dataset of a smoke test', 'SMOKE-alias', undefined],
-    ['such an alias, of a dataset of a smoke test', 'SMOKE-alias-of-its-own', undefined],
-    ['a dataset of a smoke test', 'SMOKE-1', 'SMOKE-1'],
-    ['SQL', "' or true --", undefined],
-  ])('%s', async (_name, id, expected) => {
-    // A dataset that is not released is also known: a grant by its own id shows which one it is.
-    for (const own of ['EGAD1', 'EGAD2', 'EGAD3', 'SMOKE-1']) {
-      const found = await catalogue.evaluateAccess([own], { datasetId: id });
-      expect([own, found.known, found.granted]).toEqual([own, expected !== undefined, expected === own]);
-    }
-    const byAlias = await catalogue.evaluateAccess([id], { datasetId: expected ?? 'EGAD1' });
-    expect(byAlias).toMatchObject({ known: true, granted: expected !== undefined });
-  });
+it.each([
+  ['a stable id', 'EGAD1', 'EGAD1'],
+  ['an alias', 'https://doi.org/10.1/x', 'EGAD1'],
+  ['an alias that expires later', 'soon', 'EGAD2'],
+  ['an alias that has expired', 'old', undefined],
+  ['an alias of one dataset under two schemes', 'twice', 'EGAD1'],
+  ['an alias of two datasets', 'shared', undefined],
+  ['a stable id that is also an alias of another dataset', 'EGAD3', 'EGAD3'],
+  ['an alias of a dataset without a stable id', 'nameless', undefined],
+  ['an unknown id', 'EGAD9', undefined],
+  // The issuer of smoke tests grants every id that begins so.
+  ['an alias that begins like a dataset of a smoke test', 'SMOKE-alias', undefined],
+  ['such an alias, of a dataset of a smoke test', 'SMOKE-alias-of-its-own', undefined],
+  ['a dataset of a smoke test', 'SMOKE-1', 'SMOKE-1'],
+  ['SQL', "' or true --", undefined],
+])('an id that is wanted or granted: %s', async (_name, id, expected) => {
+  // A dataset that is not released is also known: a grant by its own id shows which one it is.
+  for (const own of ['EGAD1', 'EGAD2', 'EGAD3', 'SMOKE-1']) {
+    const found = await catalogue.evaluateAccess([own], { datasetId: id });
+    expect([own, found.known, found.granted]).toEqual([own, expected !== undefined, expected === own]);
+  }
+  const byAlias = await catalogue.evaluateAccess([id], { datasetId: expected ?? 'EGAD1' });
+  expect(byAlias).toMatchObject({ known: true, granted: expected !== undefined });
 });
 
 it('an alias no longer holds from the moment when it expires', async () => {
@@ -88,18 +86,16 @@ it('an alias no longer holds from the moment when it expires', async () => {
   expect(await access).toMatchObject({ known: false });
 });
 
-describe('isReleased: the newest event says it', () => {
-  it.each([
-    ['released after it was registered', 'EGAD1', true],
-    ['deprecated later, though with a smaller id', 'EGAD2', false],
-    ['two events at one instant, the later id is released', 'EGAD3', true],
-    ['two events at one instant, the later id is deprecated', 'EGAD4', false],
-    ['no event', 'EGAD5', false],
-    ['an event without a date is never the newest', 'EGAD7', true],
-    ['an unknown dataset', 'EGAD9', false],
-  ])('%s', async (_name, id, expected) => {
-    expect(await catalogue.isReleased(id)).toBe(expected);
-  });
+it.each([
+  ['released after it was registered', 'EGAD1', true],
+  ['deprecated later, though with a smaller id', 'EGAD2', false],
+  ['two events at one instant, the later id is released', 'EGAD3', true],
+  ['two events at one instant, the later id is deprecated', 'EGAD4', false],
+  ['no event', 'EGAD5', false],
+  ['an event without a date is never the newest', 'EGAD7', true],
+  ['an unknown dataset', 'EGAD9', false],
+])('isReleased: the newest event says it: %s', async (_name, id, expected) => {
+  expect(await catalogue.isReleased(id)).toBe(expected);
 });
 
 describe('evaluateAccess', () => {

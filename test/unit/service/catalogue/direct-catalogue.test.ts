@@ -137,20 +137,18 @@ describe('filesOfDataset', () => {
   });
 });
 
-describe('factsOf', () => {
-  it('gives what ingestion recorded of a file', async () => {
-    expect(await catalogue.factsOf('EGAF1')).toEqual({
-      decryptedFileSize: 5,
-      createdAt: new Date('2026-01-02T03:04:05.678Z'),
-      plaintextChecksums: [
-        { type: 'SHA256', value: sha256 },
-        { type: 'MD5', value: md5.toLowerCase() },
-      ],
-    });
-    expect(await catalogue.factsOf('EGAF2')).toEqual({
-      decryptedFileSize: undefined,
-      createdAt: undefined,
-      plaintextChecksums: [],
-    });
+it('factsOf gives what ingestion recorded of a file', async () => {
+  expect(await catalogue.factsOf('EGAF1')).toEqual({
+    decryptedFileSize: 5,
+    createdAt: new Date('2026-01-02T03:04:05.678Z'),
+    plaintextChecksums: [
+      { type: 'SHA256', value: sha256 },
+      { type: 'MD5', value: md5.toLowerCase() },
+    ],
+  });
+  expect(await catalogue.factsOf('EGAF2')).toEqual({
+    decryptedFileSize: undefined,
+    createdAt: undefined,
+    plaintextChecksums: [],
   });
 });

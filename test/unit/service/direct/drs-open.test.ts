@@ -6,22 +6,20 @@ import { parseTrustedIssuers } from '../../../../lib/visas/index.ts';
 import { httpRequest } from '../../../helpers/http-request.ts';
 import { makeTestIssuer } from '../../../helpers/issuer.ts';
 
-describe('OPTIONS', () => {
-  test('names the issuers of visas, and all trusted issuers; the same for every id', async () => {
-    const broker = await makeTestIssuer({ iss: 'https://broker.example.org', entry: { issues: ['passports'] } });
-    const dac = await makeTestIssuer({ iss: 'https://dac.example.org', entry: { issues: ['visas'] } });
-    const issuers = parseTrustedIssuers([broker.entry, dac.entry]);
-    const authorizations = (id: string) =>
-      JSON.parse(objectAuthorizations(httpRequest({ pathParameters: { object_id: id } }), issuers).body);
-    expect(authorizations('EGAF404')).toEqual({
-      drs_object_id: 'EGAF404',
-      supported_types: ['BearerAuth', 'PassportAuth'],
-      passport_auth_issuers: ['https://dac.example.org'],
-      bearer_auth_issuers: ['https://broker.example.org', 'https://dac.example.org'],
-    });
-    for (const id of ['', '%00', 'x'.repeat(257)])
-      expect(() => authorizations(id)).toThrow(expect.objectContaining({ code: 'not_found' }));
+test('OPTIONS names the issuers of visas, and all trusted issuers; the same for every id', async () => {
+  const broker = await makeTestIssuer({ iss: 'https://broker.example.org', entry: { issues: ['passports'] } });
+  const dac = await makeTestIssuer({ iss: 'https://dac.example.org', entry: { issues: ['visas'] } });
+  const issuers = parseTrustedIssuers([broker.entry, dac.entry]);
+  const authorizations = (id: string) =>
+    JSON.parse(objectAuthorizations(httpRequest({ pathParameters: { object_id: id } }), issuers).body);
+  expect(authorizations('EGAF404')).toEqual({
+    drs_object_id: 'EGAF404',
+    supported_types: ['BearerAuth', 'PassportAuth'],
+    passport_auth_issuers: ['https://dac.example.org'],
+    bearer_auth_issuers: ['https://broker.example.org', 'https://dac.example.org'],
   });
+  for (const id of ['', '%00', 'x'.repeat(257)])
+    expect(() => authorizations(id)).toThrow(expect.objectContaining({ code: 'not_found' }));
 });
 
 describe('an error', () => {

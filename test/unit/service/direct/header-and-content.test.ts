@@ -61,34 +61,32 @@ async function bytesOf({ body }: HttpReply<ReplyBody>): Promise<Buffer> {
   return collect(body as AsyncIterable<Uint8Array>);
 }
 
-describe('the header', () => {
-  test('comes alone, with its length and a strong tag; before the content it opens with the key', async () => {
-    const reply = await ask(serveHeader, 'EGAF1', { headers: key });
-    expect(reply.status).toBe(200);
-    expect(reply.headers).toMatchObject({
-      ...common,
-      'Content-Type': 'application/octet-stream',
-      'Content-Length': '124',
-      'Content-Disposition': 'attachment; filename="EGAF1-sample.bam.header"',
-      'Accept-Ranges': 'bytes',
-    });
-    expect(reply.headers.ETag).toMatch(/^"[0-9a-f]{64}"$/);
-    const container = Buffer.concat([await bytesOf(reply), vector('split/body.bin')]);
-    const expected = generatedPlaintext('vectors/pos-07-header-apart', 66_001);
-    expect(readPlainly(container, bob.privateKey).equals(expected)).toBe(true);
-    expect(world.archive.bytesRead).toBe(0);
-    expect(served).toEqual([
-      {
-        requestId: 'gateway-request',
-        fileId: 'EGAF1',
-        datasetId: 'EGAD1',
-        kind: 'header',
-        status: 200,
-        bytes: 124,
-        promised: 124,
-      },
-    ]);
+test('the header comes alone, with its length and a strong tag; before the content it opens with the key', async () => {
+  const reply = await ask(serveHeader, 'EGAF1', { headers: key });
+  expect(reply.status).toBe(200);
+  expect(reply.headers).toMatchObject({
+    ...common,
+    'Content-Type': 'application/octet-stream',
+    'Content-Length': '124',
+    'Content-Disposition': 'attachment; filename="EGAF1-sample.bam.header"',
+    'Accept-Ranges': 'bytes',
   });
+  expect(reply.headers.ETag).toMatch(/^"[0-9a-f]{64}"$/);
+  const container = Buffer.concat([await bytesOf(reply), vector('split/body.bin')]);
+  const expected = generatedPlaintext('vectors/pos-07-header-apart', 66_001);
+  expect(readPlainly(container, bob.privateKey).equals(expected)).toBe(true);
+  expect(world.archive.bytesRead).toBe(0);
+  expect(served).toEqual([
+    {
+      requestId: 'gateway-request',
+      fileId: 'EGAF1',
+      datasetId: 'EGAD1',
+      kind: 'header',
+      status: 200,
+      bytes: 124,
+      promised: 124,
+    },
+  ]);
 });
 
 describe('the content', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { ByteRange } from '../../../../lib/crypt4gh/index.ts';
-import { rangeNotSatisfiable } from '../../../../lib/errors.ts';
 import { containerPart, isForAssembly } from '../../../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
@@ -60,13 +59,6 @@ describe('a part of a file', () => {
     );
     expect(new Set(nonces).size).toBe(2);
   });
-
-  test.each([200_000, 200_001, 9_007_199_254_740_990])(
-    'from %i on there is none: the refusal says the size',
-    async (start) => {
-      await expect(worldWith().part({ start, end: start + 1 })).rejects.toEqual(rangeNotSatisfiable(200_000));
-    },
-  );
 });
 
 describe('under a stored edit list', () => {

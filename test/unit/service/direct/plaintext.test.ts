@@ -68,13 +68,6 @@ describe('between coordinates', () => {
     expect(one?.size).toBe(1_000);
     expect(other?.etag).toBe(one?.etag);
   });
-
-  test('from the end on there is nothing', async () => {
-    const whole = await worldWith().open();
-    expect(() => between({ start: 200_000, end: 200_001 }, whole)).toThrow(
-      expect.objectContaining({ code: 'range_not_satisfiable' }),
-    );
-  });
 });
 
 describe('an archive that contradicts itself', () => {

@@ -58,27 +58,23 @@ function get({ headers = {}, ...parts }: RequestParts = {}, token = visa) {
 const bytesOf = (body: ReplyBody) => collect(body as AsyncIterable<Uint8Array>);
 const crypt4gh = { destinationFormat: 'CRYPT4GH' };
 
-describe('the plaintext', () => {
-  test('is what a visa alone gives, and its recipient is recorded when it has gone out', async () => {
-    const { status, headers, body } = await get();
-    expect([status, headers['Content-Length']]).toEqual([200, '200000']);
-    expect(headers['Content-Disposition']).toBe('attachment; filename="EGAF1.bam"');
-    expect(served).toEqual([]);
-    expect((await bytesOf(body)).equals(plaintext)).toBe(true);
-    const file = { requestId: 'gateway-request', fileId: 'EGAF1', datasetId: 'EGAD1', kind: 'plaintext' };
-    expect(served).toEqual([{ ...file, status: 200, bytes: 200_000, promised: 200_000 }]);
-  });
+test('the plaintext is what a visa alone gives, and its recipient is recorded when it has gone out', async () => {
+  const { status, headers, body } = await get();
+  expect([status, headers['Content-Length']]).toEqual([200, '200000']);
+  expect(headers['Content-Disposition']).toBe('attachment; filename="EGAF1.bam"');
+  expect(served).toEqual([]);
+  expect((await bytesOf(body)).equals(plaintext)).toBe(true);
+  const file = { requestId: 'gateway-request', fileId: 'EGAF1', datasetId: 'EGAD1', kind: 'plaintext' };
+  expect(served).toEqual([{ ...file, status: 200, bytes: 200_000, promised: 200_000 }]);
 });
 
-describe('a container', () => {
-  test('for a key is one that this key opens', async () => {
-    const { status, headers, body } = await get({ query: crypt4gh, headers: { 'Public-Key': publicKey } });
-    // Header of 16 + 108 bytes, and the body.
-    expect([status, headers['Content-Length']]).toEqual([200, String(124 + 200_112)]);
-    expect(headers['Content-Disposition']).toBe('attachment; filename="EGAF1-EGAF1.bam.c4gh"');
-    expect(readPlainly(await bytesOf(body), bob.privateKey).equals(plaintext)).toBe(true);
-    expect(served).toMatchObject([{ kind: 'container', bytes: 200_236 }]);
-  });
+test('a container for a key is one that this key opens', async () => {
+  const { status, headers, body } = await get({ query: crypt4gh, headers: { 'Public-Key': publicKey } });
+  // Header of 16 + 108 bytes, and the body.
+  expect([status, headers['Content-Length']]).toEqual([200, String(124 + 200_112)]);
+  expect(headers['Content-Disposition']).toBe('attachment; filename="EGAF1-EGAF1.bam.c4gh"');
+  expect(readPlainly(await bytesOf(body), bob.privateKey).equals(plaintext)).toBe(true);
+  expect(served).toMatchObject([{ kind: 'container', bytes: 200_236 }]);
 });
 
 describe('a container too large to be streamed', () => {
@@ -119,13 +115,11 @@ describe('a container too large to be streamed', () => {
   });
 });
 
-describe('refused', () => {
-  test('a malformed or expired visa, before the database is asked', async () => {
-    const expired = await issuer.visa({ dataset: 'EGAD1', exp: now.getTime() / 1000 - 3600 });
-    for (const token of ['x.y.z', expired])
-      await expect(get({}, token)).rejects.toMatchObject({ code: 'unauthenticated' });
-    expect(world.calls.names).toEqual([]);
-  });
+test('a malformed or expired visa is refused, before the database is asked', async () => {
+  const expired = await issuer.visa({ dataset: 'EGAD1', exp: now.getTime() / 1000 - 3600 });
+  for (const token of ['x.y.z', expired])
+    await expect(get({}, token)).rejects.toMatchObject({ code: 'unauthenticated' });
+  expect(world.calls.names).toEqual([]);
 });
 
 test('damage is reported with the id of the file', async () => {

@@ -250,16 +250,14 @@ describe('asked once more before it becomes visible: nothing is left', () => {
   });
 });
 
-describe('damage ends the file, and leaves no upload', () => {
-  test.each([
-    ['a checksum that the copied bytes do not have', () => world.archive.set('bodies/EGAF1', body, 'AAAAAAAAAAA=')],
-    ['a body of another size', () => world.archive.set('bodies/EGAF1', body.subarray(1))],
-    ['no body', () => world.archive.delete('bodies/EGAF1')],
-  ])('%s', async (_, damage) => {
-    await deliver(interrupted);
-    damage();
-    expect(await deliver()).toMatchObject({ outcome: 'given_up', reason: 'archive_damaged' });
-    expect(await row()).toMatchObject({ state: 'given_up', reason: 'archive_damaged', upload_id: null });
-    expect([world.outbox.objects.size, uploads(), world.queues.fileExports]).toEqual([0, [], []]);
-  });
+test.each([
+  ['a checksum that the copied bytes do not have', () => world.archive.set('bodies/EGAF1', body, 'AAAAAAAAAAA=')],
+  ['a body of another size', () => world.archive.set('bodies/EGAF1', body.subarray(1))],
+  ['no body', () => world.archive.delete('bodies/EGAF1')],
+])('damage ends the file, and leaves no upload: %s', async (_, damage) => {
+  await deliver(interrupted);
+  damage();
+  expect(await deliver()).toMatchObject({ outcome: 'given_up', reason: 'archive_damaged' });
+  expect(await row()).toMatchObject({ state: 'given_up', reason: 'archive_damaged', upload_id: null });
+  expect([world.outbox.objects.size, uploads(), world.queues.fileExports]).toEqual([0, [], []]);
 });

@@ -105,19 +105,17 @@ describe('one request', () => {
   });
 });
 
-describe('the files of a request', () => {
-  test('come in the order of their ids, with state and reason', async () => {
-    await add(first, {}, { staged: 1, given_up: 1, sent: 1, waiting: 1, superseded: 1 });
-    await database.sql(`update data_out.request_files set superseded_by = '${second}' where state = 'superseded'`);
-    const common = { reason: null, supersededBy: null, bytes: null, changedAt: '2026-11-21T10:00:01.000Z' };
-    expect(await records.files(first, 0)).toEqual([
-      { ...common, fileId: 'EGAF00001', state: 'staged', bytes: 10 },
-      { ...common, fileId: 'EGAF10001', state: 'given_up', reason: 'no_body' },
-      { ...common, fileId: 'EGAF20001', state: 'pending', reason: 'no_body' },
-      { ...common, fileId: 'EGAF30001', state: 'pending' },
-      { ...common, fileId: 'EGAF40001', state: 'superseded', supersededBy: second },
-    ]);
-  });
+test('the files of a request come in the order of their ids, with state and reason', async () => {
+  await add(first, {}, { staged: 1, given_up: 1, sent: 1, waiting: 1, superseded: 1 });
+  await database.sql(`update data_out.request_files set superseded_by = '${second}' where state = 'superseded'`);
+  const common = { reason: null, supersededBy: null, bytes: null, changedAt: '2026-11-21T10:00:01.000Z' };
+  expect(await records.files(first, 0)).toEqual([
+    { ...common, fileId: 'EGAF00001', state: 'staged', bytes: 10 },
+    { ...common, fileId: 'EGAF10001', state: 'given_up', reason: 'no_body' },
+    { ...common, fileId: 'EGAF20001', state: 'pending', reason: 'no_body' },
+    { ...common, fileId: 'EGAF30001', state: 'pending' },
+    { ...common, fileId: 'EGAF40001', state: 'superseded', supersededBy: second },
+  ]);
 });
 
 describe('the list', () => {

@@ -152,16 +152,17 @@ test('a request of one file has a receipt of the name of the file', async () => 
   expect(await requestRow()).toMatchObject({ receipt: `F_5f1-${own}.delivery.jws` });
 });
 
-describe('a request that a newer one has overtaken waits until that is recorded', () => {
-  test.each(['waiting', 'sent'])('whose row is %s', async (state) => {
+test.each(['waiting', 'sent'])(
+  'a request that a newer one has overtaken waits until that is recorded: its row is %s',
+  async (state) => {
     await request(own);
     await request(sameKey, 'aa', 1);
     await file(own, 'F1', 'superseded', { by: sameKey });
     await file(sameKey, 'F1', state);
     await expect(settle()).rejects.toMatchObject({ code: 'temporarily_unavailable' });
     expect([await requestRow(), world.outbox.writes]).toMatchObject([{ state: 'accepted', settled_revision: 0 }, 0]);
-  });
-});
+  },
+);
 
 describe('not settled: nothing is written', () => {
   test.each([

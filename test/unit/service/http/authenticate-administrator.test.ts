@@ -1,5 +1,5 @@
 import { hash } from 'bcryptjs';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../../../lib/errors.ts';
 import { type Administrators, authenticateAdministrator } from '../../../../lib/service/http/administrator.ts';
 import { basic } from '../../../helpers/http-request.ts';
@@ -32,18 +32,16 @@ test.each([['reader'], ['guest']])(
   },
 );
 
-describe('refused:', () => {
-  test.each([
-    ['no header', []],
-    ['a wrong password', [basic('admin', 'wrong')]],
-    ['the hash itself', [basic('admin', '$scrypt$ln=15,r=8,p=1$')]],
-    ['an unknown user', [basic('root', 'correct:horse')]],
-    ['a wrong password without the role', [basic('reader', 'wrong')]],
-  ])('%s', async (_, authorization) => {
-    await expect(authenticateAdministrator(authorization, administrators)).rejects.toThrow(
-      expect.objectContaining({ code: 'unauthenticated' }),
-    );
-  });
+test.each([
+  ['no header', []],
+  ['a wrong password', [basic('admin', 'wrong')]],
+  ['the hash itself', [basic('admin', '$scrypt$ln=15,r=8,p=1$')]],
+  ['an unknown user', [basic('root', 'correct:horse')]],
+  ['a wrong password without the role', [basic('reader', 'wrong')]],
+])('refused: %s', async (_, authorization) => {
+  await expect(authenticateAdministrator(authorization, administrators)).rejects.toThrow(
+    expect.objectContaining({ code: 'unauthenticated' }),
+  );
 });
 
 test('a store that fails is not a wrong password', async () => {

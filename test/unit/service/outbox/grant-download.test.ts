@@ -89,37 +89,33 @@ test.each([
   expect((await stream(file, { query })).status).toBe(307);
 });
 
-describe('one and the same 404 for', () => {
-  test.each([
-    ['a missing file', 'nothing.c4gh', {}],
-    ['another recipient’s file', 'theirs.c4gh', {}],
-    ['another recipient’s file by its key', `${'0'.repeat(64)}%2Ftheirs.c4gh`, {}],
-    ['two dots', '..', {}],
-    ['a way up', `..%2F${name}`, {}],
-    ['an encoded slash', `%2F${name}`, {}],
-    ['a NUL', `${name}%00`, {}],
-    ['broken encoding', '%E0%A4%A', {}],
-    ['a bad fileName beside a good path', name, { fileName: '../x' }],
-    ['a fileName with a slash', name, { fileName: `${'0'.repeat(64)}/theirs.c4gh` }],
-    ['a fileName that is encoded once more', 'x', { fileName: 'EGAF1%2Dsample.bam.c4gh' }],
-  ])('%s', async (_, file, query) => {
-    const error: unknown = await stream(file, { query }).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'not_found' });
-    const reply = problemReply(error, 'gateway-request', 'Bearer');
-    expect(reply.status).toBe(404);
-    expect(JSON.parse(reply.body)).toEqual({
-      type: 'about:blank',
-      title: 'Not Found',
-      status: 404,
-      detail: 'there is no such file in your outbox: GET /files?inbox=false lists your files',
-      code: 'not_found',
-      requestId: 'gateway-request',
-    });
-    await expect(stream(file, { query, method: 'HEAD' })).rejects.toThrow(
-      expect.objectContaining({ code: 'not_found' }),
-    );
-    expect(outbox.signed).toEqual([]);
+test.each([
+  ['a missing file', 'nothing.c4gh', {}],
+  ['another recipient’s file', 'theirs.c4gh', {}],
+  ['another recipient’s file by its key', `${'0'.repeat(64)}%2Ftheirs.c4gh`, {}],
+  ['two dots', '..', {}],
+  ['a way up', `..%2F${name}`, {}],
+  ['an encoded slash', `%2F${name}`, {}],
+  ['a NUL', `${name}%00`, {}],
+  ['broken encoding', '%E0%A4%A', {}],
+  ['a bad fileName beside a good path', name, { fileName: '../x' }],
+  ['a fileName with a slash', name, { fileName: `${'0'.repeat(64)}/theirs.c4gh` }],
+  ['a fileName that is encoded once more', 'x', { fileName: 'EGAF1%2Dsample.bam.c4gh' }],
+])('one and the same 404 for %s', async (_, file, query) => {
+  const error: unknown = await stream(file, { query }).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: 'not_found' });
+  const reply = problemReply(error, 'gateway-request', 'Bearer');
+  expect(reply.status).toBe(404);
+  expect(JSON.parse(reply.body)).toEqual({
+    type: 'about:blank',
+    title: 'Not Found',
+    status: 404,
+    detail: 'there is no such file in your outbox: GET /files?inbox=false lists your files',
+    code: 'not_found',
+    requestId: 'gateway-request',
   });
+  await expect(stream(file, { query, method: 'HEAD' })).rejects.toThrow(expect.objectContaining({ code: 'not_found' }));
+  expect(outbox.signed).toEqual([]);
 });
 
 test.each([[{ redirect: 'no' }], [{ redirect: '' }], [{ redirect: ['true', 'false'] }], [{ fileName: [name, name] }]])(

@@ -96,43 +96,33 @@ describe('download', () => {
     expect(exitCode).toBe(0);
     expect(stdout.trimEnd().split('\n').sort()).toEqual(names.map((name) => join(folder, 'data', name)));
     expect(await inFolder()).toEqual([receiptName, ...names]);
-  });
-
-  test('sends no credentials when it asks for the keys', async () => {
-    deliver();
-    await download('--all');
+    // The server refuses credentials there.
     expect(server.count(/jwks\.json$/)).toBe(1);
   });
 
-  describe('with --original-paths', () => {
-    const under = (paths: readonly string[]) =>
-      deliver({ files: files.map((file, index) => ({ ...file, path: paths[index]! })) });
-
-    test('saves the files under their submitted paths, where verify finds them', async () => {
-      under(['study/x.bam', '/study/../x.bam.bai.c4gh']);
-      expect(await download('--all', '--original-paths')).toMatchObject({ exitCode: 0 });
-      const tree = ['study', 'study/__', 'study/__/x.bam.bai.c4gh', 'study/x.bam.c4gh'];
-      const found = async () => (await readdir(join(folder, 'data'), { recursive: true })).sort();
-      expect(await found()).toEqual([receiptName, ...tree]);
-      expect((await readFile(join(folder, 'data/study/x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
-      expect((await verify()).exitCode).toBe(0);
-      // The same command again keeps them.
-      expect((await download('--all', '--original-paths')).stderr).toContain('2 already present');
-      await writeFile(join(folder, 'data/study/x.bam.c4gh'), Buffer.alloc(containers[0]!.length));
-      expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
-    });
+  test('with --original-paths saves the files under their submitted paths, where verify finds them', async () => {
+    const paths = ['study/x.bam', '/study/../x.bam.bai.c4gh'] as const;
+    deliver({ files: files.map((file, index) => ({ ...file, path: paths[index]! })) });
+    expect(await download('--all', '--original-paths')).toMatchObject({ exitCode: 0 });
+    const tree = ['study', 'study/__', 'study/__/x.bam.bai.c4gh', 'study/x.bam.c4gh'];
+    const found = async () => (await readdir(join(folder, 'data'), { recursive: true })).sort();
+    expect(await found()).toEqual([receiptName, ...tree]);
+    expect((await readFile(join(folder, 'data/study/x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
+    expect((await verify()).exitCode).toBe(0);
+    // The same command again keeps them.
+    expect((await download('--all', '--original-paths')).stderr).toContain('2 already present');
+    await writeFile(join(folder, 'data/study/x.bam.c4gh'), Buffer.alloc(containers[0]!.length));
+    expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
   });
 
-  describe('reads receipts', () => {
-    test('again, and replaces one in the folder that differs', async () => {
-      deliver();
-      await download('--all');
-      const path = join(folder, 'data', receiptName);
-      const genuine = await readFile(path);
-      await writeFile(path, Buffer.alloc(genuine.length, '.'));
-      expect((await download('--all')).exitCode).toBe(0);
-      expect(await readFile(path)).toEqual(genuine);
-    });
+  test('reads receipts again, and replaces one in the folder that differs', async () => {
+    deliver();
+    await download('--all');
+    const path = join(folder, 'data', receiptName);
+    const genuine = await readFile(path);
+    await writeFile(path, Buffer.alloc(genuine.length, '.'));
+    expect((await download('--all')).exitCode).toBe(0);
+    expect(await readFile(path)).toEqual(genuine);
   });
 
   describe('to standard output', () => {
@@ -262,34 +252,25 @@ describe('a receipt for another key', () => {
     });
   });
 
-  describe('and a key whose passphrase is typed', () => {
-    const safe = () => join(folder, 'safe.sec.pem');
-    beforeEach(async () => {
-      await writeFile(safe(), await formatPrivateKey(privateKey, { passphrase: 'secret' }), { mode: 0o600 });
-    });
-
-    test('is named when it is not read, and receipts for unknown keys count; those for known ones are known', async () => {
-      deliver({ key_fingerprint: foreign });
-      const env = { DATA_OUT_KEY_FILE: 'safe.sec.pem' };
-      const unknown = `the public key of ${safe()} is not known, so receipts for unknown keys are accepted`;
-      const counted = await run(['download', '-o', 'data', '--all'], { env });
-      expect(counted.stderr).toContain(`warning: ${unknown}: save it as ${join(folder, 'safe.pub.pem')}\n`);
-      expect(counted.stderr).toContain('2 verified');
-      expect((await run(['verify', 'data', '--key', 'me.sec.pem'], { env })).stderr).toContain(unknown);
-      deliver();
-      server.put(names[1], Buffer.alloc(containers[1]!.length));
-      const other = await run(['download', '-o', 'other', '--all'], { env: { HOME: await homeWithBoth() } });
-      expect(other.exitCode).toBe(10);
-      expect(other.stderr).not.toContain('not known');
-    });
-
-    /** A home whose configuration names a readable key beside the other one. */
-    async function homeWithBoth(): Promise<string> {
-      await mkdir(join(folder, '.config/data-out'), { recursive: true });
-      const keys = ['me.sec.pem', 'safe.sec.pem'].map((name) => join(folder, name));
-      await writeFile(join(folder, '.config/data-out/config.toml'), `key_files = ${JSON.stringify(keys)}\n`);
-      return folder;
-    }
+  test('a key whose passphrase is typed is named; receipts for unknown keys count, unless another key is known', async () => {
+    const safe = join(folder, 'safe.sec.pem');
+    await writeFile(safe, await formatPrivateKey(privateKey, { passphrase: 'secret' }), { mode: 0o600 });
+    deliver({ key_fingerprint: foreign });
+    const env = { DATA_OUT_KEY_FILE: 'safe.sec.pem' };
+    const unknown = `the public key of ${safe} is not known, so receipts for unknown keys are accepted`;
+    const counted = await run(['download', '-o', 'data', '--all'], { env });
+    expect(counted.stderr).toContain(`warning: ${unknown}: save it as ${join(folder, 'safe.pub.pem')}\n`);
+    expect(counted.stderr).toContain('2 verified');
+    expect((await run(['verify', 'data', '--key', 'me.sec.pem'], { env })).stderr).toContain(unknown);
+    deliver();
+    server.put(names[1], Buffer.alloc(containers[1]!.length));
+    // The configuration names a readable key beside the other one.
+    await mkdir(join(folder, '.config/data-out'), { recursive: true });
+    const keys = ['me.sec.pem', 'safe.sec.pem'].map((name) => join(folder, name));
+    await writeFile(join(folder, '.config/data-out/config.toml'), `key_files = ${JSON.stringify(keys)}\n`);
+    const other = await run(['download', '-o', 'other', '--all'], { env: { HOME: folder } });
+    expect(other.exitCode).toBe(10);
+    expect(other.stderr).not.toContain('not known');
   });
 });
 
@@ -409,13 +390,6 @@ describe('the keys of the service are pinned', () => {
     expect(await pins()).toEqual([await thumbprint(newer)]);
   });
 
-  test('a service that hides its keys, or shows broken ones, is not relied on', async () => {
-    for (const keySet of [undefined, { keys: [{ ...older.jwk, x: older.jwk.y, y: older.jwk.x }] }]) {
-      server.keySet = keySet;
-      expect((await fetched()).exitCode).toBe(10);
-    }
-  });
-
   test('another form of a fingerprint or of the file is refused, and other answers beside the keys', async () => {
     for (const list of ['abc', '', `${await thumbprint(older)},`]) {
       expect(await pin(list)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--receipt-keys') });
@@ -472,15 +446,6 @@ describe('a receipt in parts', () => {
 });
 
 describe('download --wait', () => {
-  test('downloads the files of the delivery and no others', async () => {
-    server.put('EGAF9-x.c4gh', containers[0]!);
-    deliver();
-    const { exitCode, stderr } = await download('--wait');
-    expect(lastLine(stderr)).toContain('2 verified');
-    expect(exitCode).toBe(0);
-    expect(await inFolder()).toEqual([receiptName, ...names]);
-  });
-
   test('leaves receipts of other deliveries where they are, so that the folder can be verified', async () => {
     deliver();
     const listed = [await deliveredFile('EGAF9-x.c4gh', containers[0]!)];

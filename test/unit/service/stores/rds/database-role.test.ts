@@ -155,18 +155,16 @@ describe('the role of the direct API', () => {
   ]);
 });
 
-describe('a role whose functions are gone', () => {
-  it('can no longer log in until it is prepared again', async () => {
-    test.logins = { 'arn:reader': { username: 'data_out_reader', password } };
-    const asReader = () => test.dataApi({ secretArn: 'arn:reader' }).execute('select 1');
-    await prepareRole(test.dataApi(), 'data_out_reader', password);
-    await asReader();
-    await closeRole(test.dataApi(), 'data_out_reader');
-    const refusal = await asReader().catch((error: unknown) => error);
-    expect(String((refusal as Error).cause)).toContain('password authentication failed');
-    await prepareRole(test.dataApi(), 'data_out_reader', password);
-    await asReader();
-  });
+it('a role whose functions are gone can no longer log in until it is prepared again', async () => {
+  test.logins = { 'arn:reader': { username: 'data_out_reader', password } };
+  const asReader = () => test.dataApi({ secretArn: 'arn:reader' }).execute('select 1');
+  await prepareRole(test.dataApi(), 'data_out_reader', password);
+  await asReader();
+  await closeRole(test.dataApi(), 'data_out_reader');
+  const refusal = await asReader().catch((error: unknown) => error);
+  expect(String((refusal as Error).cause)).toContain('password authentication failed');
+  await prepareRole(test.dataApi(), 'data_out_reader', password);
+  await asReader();
 });
 
 describe('the role of the state of exports', () => {
