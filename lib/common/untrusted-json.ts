@@ -57,6 +57,18 @@ export function visasIn(token: string): readonly string[] | undefined {
   return Array.isArray(held) ? held.filter((visa) => typeof visa === 'string') : undefined;
 }
 
+/** The token in any text in which people have one: with line breaks, in quotes, after `Bearer`. `undefined`: there is none. */
+export function tokenIn(text: string): string | undefined {
+  const token = text.replace(/^[\s"']*(?:Bearer\s+)?/i, '').replaceAll(/[\s"']/g, '');
+  return /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token) ? token : undefined;
+}
+
+/** The list of `{"ga4gh_passport_v1":[…]}`, as sign-in services and REMS give it; `undefined` for any other text. */
+export function listedVisas(text: string): readonly unknown[] | undefined {
+  const listed: unknown = Object(parseJson(text)).ga4gh_passport_v1;
+  return Array.isArray(listed) ? listed : undefined;
+}
+
 function bytesOf(base64url: string): Uint8Array {
   const text = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'));
   const bytes = new Uint8Array(text.length);

@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { accountServices } from './account/account.ts';
 import { addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
+import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
 import { listenForApis } from './api-gateway/server.ts';
 import { describeConnection, refuseSecondEngine, writePrivateFile } from './connection-file.ts';
@@ -191,9 +192,10 @@ async function start(
   const sources = new EventSources(deployment, queueServer, functions, authority);
   cleanup.defer(() => sources.stop(() => functions.stop()));
   cleanup.defer(startSchedules(deployment, functions));
+  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
   for (const api of apis) {
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
-    servers.get(api.id)?.open({ api, functions, now, onAccess });
+    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });
   }
   const connection = describeConnection(outputs, aws.url, deployment.region, operator, accounts, keys, logs.directory);
   cleanup.defer(writePrivateFile(state.connectionPath, `${JSON.stringify(connection, null, 2)}\n`));
@@ -206,6 +208,8 @@ async function start(
     /** The queues themselves, past every policy. */
     queues: queueServer,
     functions,
+    /** May be changed at any time. */
+    gateway,
     database,
     s3,
     /** Users may be added at any time. */

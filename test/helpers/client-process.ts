@@ -21,6 +21,7 @@ export interface ClientChoices {
   readonly folder?: string;
   /** A command that runs it, such as `['sh', '-c', 'ulimit -f 8; exec "$@"', 'sh']`. */
   readonly within?: readonly string[];
+  readonly uid?: number;
   /** The executable; default: the sources. */
   readonly script?: string;
 }
@@ -30,13 +31,14 @@ export function startClient(
   argv: readonly string[],
   choices: ClientChoices,
 ): { readonly child: ChildProcess; readonly ended: Promise<ClientRun> } {
-  const { env, folder, within = [] } = choices;
+  const { env, folder, within = [], uid } = choices;
   const start = startOf(choices.script ?? script);
   const [command = '', ...args] = [...within, ...start.command, ...argv];
   const child = spawn(command, args, {
     env: { ...start.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(folder !== undefined && { cwd: folder }),
+    ...(uid !== undefined && { uid, gid: uid }),
   });
   const said = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {

@@ -78,7 +78,8 @@ const administratorRemedies: typeof remedies = {
     "Check the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
     'DATA_OUT_ADMIN_PASSWORD_FILE, DATA_OUT_ADMIN_PASSWORD); researcher credentials do not work here.',
   forbidden: 'This user is not an administrator: ask the operator.',
-  not_found: 'Check --kind and the address, and the request id if you gave one. If the request is only seconds old, ask again.',
+  not_found:
+    'Check --kind and the address, and the request id if you gave one. If the request is only seconds old, ask again.',
 };
 
 function wordsOf({ detail, title, violations }: ReturnType<typeof problemIn>): string | undefined {

@@ -1,7 +1,7 @@
-import { parseJson, unverifiedClaims } from '../../common/untrusted-json.ts';
+import { listedVisas, tokenIn, unverifiedClaims } from '../../common/untrusted-json.ts';
 import { grantType } from '../../contract/reasons.ts';
 import { type DecodedVisa, datasetsOf, decodeVisaOrPassport, visasAmong } from './order/decoded-visa.ts';
-import { isToken, namesDataset } from './order/order-rules.ts';
+import { namesDataset } from './order/order-rules.ts';
 
 /**
  * Chooses a visa of a passport that is too large for a header. The service shows the files of each identity in a passport, and
@@ -41,8 +41,8 @@ function otherIdentities(grants: readonly DecodedVisa[]): number {
 
 /** The visas of `{"ga4gh_passport_v1":[…]}`, as sign-in services and REMS give it; `undefined` for any other text. */
 export function visasOf(text: string): DecodedVisa[] | undefined {
-  const tokens: unknown = Object(parseJson(text)).ga4gh_passport_v1;
-  return Array.isArray(tokens) ? visasAmong(tokens) : undefined;
+  const tokens = listedVisas(text);
+  return tokens && visasAmong(tokens);
 }
 
 /** The visa or passport that is sent, and what it was chosen from. */
@@ -64,8 +64,8 @@ export interface HeldVisa {
 export function heldVisa(text: string, dataset?: string, issuers?: readonly string[]): HeldVisa | undefined {
   const all = visasOf(text);
   if (!all) {
-    const token = text.replace(/^[\s"']*(?:Bearer\s+)?/i, '').replaceAll(/[\s"']/g, '');
-    return isToken(token) ? { token, all: decodeVisaOrPassport(token)?.visas ?? [] } : undefined;
+    const token = tokenIn(text);
+    return token === undefined ? undefined : { token, all: decodeVisaOrPassport(token)?.visas ?? [] };
   }
   const accepted = all.filter((visa) => isGrant(visa) && (issuers?.includes(visa.issuer) ?? true));
   const chosen = fittingVisa(accepted, dataset) ?? fittingVisa(accepted, undefined) ?? fittingVisa(all, undefined);

@@ -20,6 +20,16 @@ const methodArnLimit = 1600;
 export interface ExchangeContext {
   readonly api: RestApi;
   readonly functions: Functions;
+  readonly behaviour: GatewayBehaviour;
+}
+
+/** What AWS does not document. A test may change it. */
+export interface GatewayBehaviour {
+  /**
+   * What happens to a function's `Content-Length` on a streamed reply without a body (HEAD, 304). `renamed`: to
+   * `x-amzn-Remapped-Content-Length`, as always with a buffered reply. `zero`: renamed, and 0 in its place.
+   */
+  contentLengthWithoutBody: 'kept' | 'dropped' | 'renamed' | 'zero';
 }
 
 /** The outcome of one request, for the access log. */
@@ -119,11 +129,18 @@ const integrateBuffered: Integration = async ({ functions }, { method }, event, 
   if (!result.ok && result.error.errorType === RequestTooLargeException.name) return gatewayError('REQUEST_TOO_LARGE');
   const parsed = result.ok ? readProxyReply(result.payload) : undefined;
   if (!parsed) return gatewayError('DEFAULT_5XX');
-  await reply(response, incoming, parsed.status, parsed.headers, parsed.body);
+  await reply(response, incoming, parsed.status, contentLength(parsed.headers, 'renamed'), parsed.body);
   return undefined;
 };
 
-const integrateStreamed: Integration = async ({ functions }, { method }, event, incoming, response, reached) => {
+const integrateStreamed: Integration = async (
+  { functions, behaviour },
+  { method },
+  event,
+  incoming,
+  response,
+  reached,
+) => {
   const until = Date.now() + method.timeoutMs;
   const chunks = functions.invokeStreaming(method.functionArn, event);
   const start = await within(method.timeoutMs, readStreamedReply(chunks));
@@ -137,7 +154,8 @@ const integrateStreamed: Integration = async ({ functions }, { method }, event, 
   }
   reached('allHeaders');
   const hasBody = incoming.method !== 'HEAD' && start.status !== 304;
-  sendHead(response, start.status, start.headers);
+  const headers = hasBody ? start.headers : contentLength(start.headers, behaviour.contentLengthWithoutBody);
+  sendHead(response, start.status, headers);
   // The client gets the headers even if the reply breaks off before its first byte.
   response.flushHeaders();
   const limit = setTimeout(() => breakConnection(response), until - Date.now());
@@ -178,6 +196,17 @@ async function reply(
   // API Gateway counts the length itself, also of a reply to HEAD.
   sendHead(response, status, { ...headers, 'Content-Length': String(Buffer.byteLength(sent)) });
   await writeBody(response, sent);
+}
+
+function contentLength(
+  headers: ProxyReply['headers'],
+  fate: GatewayBehaviour['contentLengthWithoutBody'],
+): ProxyReply['headers'] {
+  const name = Object.keys(headers).find((one) => one.toLowerCase() === 'content-length');
+  if (name === undefined || fate === 'kept') return headers;
+  const { [name]: value = '', ...others } = headers;
+  if (fate === 'dropped') return others;
+  return { ...others, 'x-amzn-Remapped-Content-Length': value, ...(fate === 'zero' && { 'Content-Length': '0' }) };
 }
 
 function sendHead(response: ServerResponse, status: number, headers: ProxyReply['headers']): void {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { heldVisa, visasOf } from '../../client/api/visa-choice.ts';
 import { decodedText } from '../../common/text.ts';
+import { listedVisas, tokenIn } from '../../common/untrusted-json.ts';
 import { type DenyListEntry, tokenHash } from '../../contract/deny-list.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { type Columns, printable } from '../../terminal/output.ts';
@@ -88,6 +88,5 @@ async function entriesIn(file: string, options: EntryOptions, { folder }: Termin
   const given = Object.keys(options).find((name) => ['issuer', 'jti', 'sha256', 'subject'].includes(name));
   if (given !== undefined) throw usageError(`--${given}`, 'expected either this or a file');
   const text = decodedText(await readFile(resolve(folder, file)));
-  const tokens = visasOf(text)?.map(({ token }) => token) ?? [heldVisa(text)?.token ?? ''];
-  return tokens.flatMap(entriesOf);
+  return (listedVisas(text) ?? [text]).flatMap((each) => entriesOf(tokenIn(String(each)) ?? ''));
 }

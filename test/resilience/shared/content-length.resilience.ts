@@ -11,12 +11,22 @@ beforeAll(async () => {
   await service.setDataset('EGAD1', 'released');
   visa = await service.visa();
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  // Other files share the engine.
+  service.engine.gateway.contentLengthWithoutBody = 'kept';
+  await service.stop();
+});
 
-// AWS does not document what happens to the Content-Length of a streamed reply without a body.
-test('HEAD and 304 of a file say its size in X-File-Size', async () => {
+test.each([
+  ['kept', '200000', undefined],
+  ['dropped', undefined, undefined],
+  ['renamed', undefined, '200000'],
+  ['zero', '0', '200000'],
+] as const)('HEAD and 304 of a file say its size, also where its length is %s', async (fate, length, renamed) => {
+  service.engine.gateway.contentLengthWithoutBody = fate;
   const head = await service.direct(`files/${fileId}`, visa, { method: 'HEAD' });
   expect([head.status, head.headers['x-file-size']]).toEqual([200, String(size)]);
+  expect([head.headers['content-length'], head.headers['x-amzn-remapped-content-length']]).toEqual([length, renamed]);
   const headers = { Authorization: `Bearer ${visa}`, 'If-None-Match': head.headers.etag ?? '' };
   const unchanged = await service.direct(`files/${fileId}`, undefined, { headers });
   expect([unchanged.status, unchanged.text, unchanged.headers['x-file-size']]).toEqual([304, '', String(size)]);

@@ -24,11 +24,6 @@ export function typeOf(id: string): OrderType {
   return /^EGAF\d+$/i.test(id) ? 'fileId' : 'datasetId';
 }
 
-/** Whether the text looks like a visa or passport: a JWS in compact form. */
-export function isToken(text: string): boolean {
-  return /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
-}
-
 /** Whether the token expired so long ago that no difference of clocks explains it. */
 export function isLongExpired(token: Pick<DecodedToken, 'expires' | 'visas'>, now: Date): boolean {
   const expires = expiryOf(token);
