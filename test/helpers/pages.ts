@@ -4,7 +4,7 @@ import { join, posix } from 'node:path';
 const root = join(import.meta.dirname, '../..');
 
 /** Folders of others. */
-const foreign = /(^|\/)(node_modules|venv)\//;
+const foreign = /(^|\/)(node_modules|cache)\//;
 
 /** Every Markdown page of the repository, as its path from the root. */
 export const pages: readonly string[] = [
