@@ -84,7 +84,8 @@ export function isOfSameWrite(one: Readonly<Record<string, string>>, other: Read
   return [requestId, generation].every((name) => one[name] === other[name]);
 }
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A request id, in either case. */
+export const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function decoded(text: string | undefined): string | undefined {
   try {

@@ -6,6 +6,7 @@ import {
   type ShownExport,
 } from '../../../contract/export-state.ts';
 import { limits } from '../../../contract/limits.ts';
+import { uuid } from '../../../contract/outbox-key.ts';
 import { explainReason } from '../../../contract/reasons.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { type Columns, counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
@@ -73,7 +74,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
     .action(async (requestId, { files: withFiles, kind }, command) => {
       await using session = await openSession(context, command);
       const { output, terminal } = session;
-      if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(requestId)) {
+      if (!uuid.test(requestId)) {
         throw usageError('<request>', 'expected the whole id of a request', 'data-out admin list shows the ids.');
       }
       const proxy = await administratorApi(session, command);
